@@ -1,0 +1,129 @@
+//! ONNX in, plan out.
+//!
+//! - [`onnx`]: protobuf to [`graph::Graph`]; refuses at once what it cannot compile
+//! - [`graph`]: the network as imported, in floats
+//! - [`int_graph`]: the same on integers with known ranges; its `eval` is what everything else must agree with
+//! - [`passes`]: one step a file, in the order in which [`compile`] takes them
+
+pub mod error;
+pub mod graph;
+pub mod int_graph;
+pub mod no_parameters;
+pub mod onnx;
+pub mod passes;
+
+use chococ_plans::check::check;
+use chococ_plans::file::sha256;
+use chococ_plans::packing::Alignment;
+use chococ_plans::plan::{FileId, Plan, Quantization};
+use rayon::prelude::*;
+
+pub use crate::error::Error;
+use crate::int_graph::IntGraph;
+use crate::no_parameters::NoParameters;
+use crate::passes::choose_packing::{Restriction, StageSearch, choose_packing};
+use crate::passes::fold_batch_norm::fold_batch_norm;
+use crate::passes::lower::{Origin, lower};
+use crate::passes::quantize::{Bits, Calibration, QuantizationReport, quantize};
+use crate::passes::split_stages::{Part, split_stages};
+
+/// What to compile for.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Name of the model's file, for the plan to record.
+    pub model_file: String,
+    /// Name of the weights file that will lie beside the plan.
+    pub weights_file: String,
+    /// Images to take ranges from, with a description of where they come from; made up where there are none.
+    pub calibration: Option<(String, Vec<Vec<f32>>)>,
+    /// Bits of an activation that crosses the wire, 2 to 8.
+    pub activation_bits: u32,
+    /// Bits of a weight, sign included, 2 to 8.
+    pub weight_bits: u32,
+    /// Only this way of aligning windows; otherwise whatever costs least, the masked baseline excepted.
+    pub alignment: Option<Alignment>,
+    /// Only this ring degree.
+    pub ring_degree: Option<usize>,
+}
+
+/// What came of a compilation.
+#[derive(Clone, Debug)]
+pub struct Compiled {
+    /// The plan.
+    pub plan: Plan,
+    /// The bytes of its weights file.
+    pub weights: Vec<u8>,
+    /// The network on integers: the reference for every way to run the plan.
+    pub reference: IntGraph,
+    /// What the user should know.
+    pub notices: Vec<String>,
+    /// How ranges and weights were decided.
+    pub quantization: QuantizationReport,
+    /// What was tried for each server stage.
+    pub search: Vec<StageSearch>,
+}
+
+/// How many made-up images stand in for calibration data.
+const MADE_UP_IMAGES: usize = 64;
+
+/// Compiles an ONNX model to a plan. The same model, data and options give the same bytes.
+///
+/// `progress` is told what is being done.
+///
+/// # Errors
+/// [`Error`], naming the node and the cure.
+pub fn compile(model: &[u8], options: &Options, progress: &(dyn Fn(&str) + Sync)) -> Result<Compiled, Error> {
+    let mut notices = Vec::new();
+    progress("reading the model");
+    let graph = fold_batch_norm(onnx::import(model, &mut notices)?);
+    let (description, calibration) = match &options.calibration {
+        Some((description, images)) => (description.clone(), Calibration::new(images.clone())),
+        None => {
+            notices.push(format!(
+                "no calibration data: ranges come from {MADE_UP_IMAGES} images of random pixels, and accuracy will suffer\n  \
+                 try: `--calibrate FILE.npz` with some hundred real inputs"
+            ));
+            let shape = &graph.nodes[graph.input].shape;
+            ("random pixels".to_owned(), Calibration::uniform(shape, MADE_UP_IMAGES, 0))
+        }
+    };
+    progress("quantising");
+    let bits = Bits { activation: options.activation_bits, weight: options.weight_bits };
+    let (reference, quantization) = quantize(&graph, &calibration, bits)?;
+    progress("choosing packings and parameters");
+    let parts = split_stages(&reference);
+    let choices = choose(&parts, Restriction { alignment: options.alignment, ring_degree: options.ring_degree })?;
+    let search = choices.iter().map(|(_, search)| search.clone()).collect();
+    let origin = Origin {
+        model: FileId { file: options.model_file.clone(), sha256: sha256(model) },
+        weights_file: options.weights_file.clone(),
+        quantization: Quantization {
+            activation_bits: options.activation_bits,
+            weight_bits: options.weight_bits,
+            calibration: description,
+        },
+    };
+    let (plan, weights) = lower(&reference, parts, choices, origin);
+    check(plan.clone())?;
+    Ok(Compiled { plan, weights, reference, notices, quantization, search })
+}
+
+/// Chooses for all server stages, several at a time.
+fn choose(
+    parts: &[Part], within: Restriction,
+) -> Result<Vec<(passes::choose_packing::Choice, StageSearch)>, Error> {
+    let layers: Vec<_> = parts
+        .iter()
+        .filter_map(|part| match part {
+            Part::Server(layer) => Some(layer),
+            Part::Client(_) => None,
+        })
+        .collect();
+    layers
+        .into_par_iter()
+        .map(|layer| match choose_packing(layer, within) {
+            (Some(choice), search) => Ok((choice, search)),
+            (None, search) => Err(Error::NoParameters(NoParameters::new(layer, search, within))),
+        })
+        .collect()
+}

@@ -1,0 +1,197 @@
+//! Quantises a network: real activations and weights become small integers, layer by layer.
+//!
+//! Assumes a graph whose linear layers and client operators read one tensor each, and inputs that are like those to come.
+//! Makes true: each linear layer is exact on integers ([`IntGraph`]), and the range of its accumulators is proved, not
+//! measured. Activations have one scale a tensor, weights one an output channel.
+//!
+//! In execution order, each linear layer, reading what the quantised layers before it give:
+//!
+//! 1. `ranges`: which activations were seen, whether they can be negative, and two candidates for their codes;
+//! 2. `weights`: two candidates for the weight codes, those of channels that never fired being zero;
+//! 3. `decide`: of the combinations, the one whose network outputs come nearest to the float network's;
+//! 4. `bias`: the bias as an integer, corrected so that each channel's mean is the float network's;
+//! 5. `range_proof`: how large the accumulators can become.
+//!
+//! Nothing depends on time, threads or a seed: the same model and inputs give the same network, bit for bit.
+
+mod bias;
+mod calibration;
+mod chain;
+mod decide;
+mod layer;
+mod range_proof;
+mod ranges;
+mod reference;
+mod report;
+mod weights;
+
+use std::collections::BTreeMap;
+
+use chococ_plans::eval;
+use chococ_plans::network::{ClientStep, LayerWeights, LinearLayer, ValueId};
+use chococ_plans::op::Linear;
+use rayon::prelude::*;
+use serde::Serialize;
+
+pub use self::calibration::Calibration;
+pub use self::decide::DECISION_INPUTS;
+pub use self::range_proof::{LARGEST_ACCUMULATOR, prove_ranges};
+pub use self::report::{Candidate, LayerReport, QuantizationReport};
+
+use self::chain::Chain;
+use self::decide::{Site, decision_inputs, mean_squared_difference};
+use self::layer::{FloatLayer, quantize_layer};
+use self::ranges::never_negative;
+use self::reference::Reference;
+use crate::error::Error;
+use crate::graph::{Graph, Op};
+use crate::int_graph::{IntGraph, IntStep};
+
+/// Scales and biases below this count as zero: the product of two such scales is still a normal `f32`.
+const SMALLEST_MAGNITUDE: f32 = 1e-18;
+
+/// Bits of the codes, 2 to 8 each.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Bits {
+    /// Bits of an activation code; its sign included, if it has one.
+    pub activation: u32,
+    /// Bits of a weight code, sign included.
+    pub weight: u32,
+}
+
+impl Default for Bits {
+    /// 4 and 4.
+    fn default() -> Bits {
+        Bits { activation: 4, weight: 4 }
+    }
+}
+
+/// Quantises a network for inputs like those of `calibration`.
+///
+/// Each layer takes some passes over the calibration inputs, and four over the rest of the network for at most
+/// [`DECISION_INPUTS`] of them, on all cores: seconds for LeNet-5. Its beginning is logged.
+///
+/// # Errors
+/// Bits outside 2 to 8; no calibration inputs, or such of another shape or with numbers that are not finite; a layer that
+/// overflows `f32` or whose accumulators may pass [`LARGEST_ACCUMULATOR`].
+pub fn quantize(graph: &Graph, calibration: &Calibration, bits: Bits) -> Result<(IntGraph, QuantizationReport), Error> {
+    for (what, bits) in [("activation", bits.activation), ("weight", bits.weight)] {
+        if !(2..=8).contains(&bits) {
+            return Err(Error::Bits { what, bits });
+        }
+    }
+    let chain = Chain::of(graph);
+    calibration.check(chain.input_shape)?;
+    let reference = Reference::compute(&chain, calibration)?;
+    let mut quantized = Quantized::start(&chain, calibration);
+    let total = chain.nodes.iter().filter(|node| matches!(node.op, Op::Linear { .. })).count();
+    for (index, node) in chain.nodes.iter().enumerate() {
+        match &node.op {
+            Op::Input => unreachable!("the input is not among the operators"),
+            Op::Client(op) => quantized.push_client(ClientStep {
+                name: node.name.clone(),
+                op: op.clone(),
+                input: ValueId(index),
+                output: ValueId(index + 1),
+                shape: node.shape.clone(),
+            }),
+            Op::Linear { operator, weights, bias } => {
+                tracing::info!(layer = node.name, finished = quantized.reports.len(), total, "quantising");
+                let generated = calibration.generated;
+                let never_negative = quantized.never_negative;
+                let float = FloatLayer { name: &node.name, weights, bias, bits, never_negative, generated };
+                quantized.push_linear(&reference, operator, &float)?;
+            }
+        }
+        quantized.never_negative = never_negative(&node.op, quantized.never_negative);
+    }
+    Ok(quantized.finish(&reference, calibration, bits))
+}
+
+/// The part of the network that is quantised already.
+struct Quantized<'a> {
+    chain: &'a Chain<'a>,
+    graph: IntGraph,
+    reports: Vec<LayerReport>,
+    /// The newest value, one a calibration input. Earlier ones are not kept: nothing reads them any more.
+    values: Vec<Vec<f32>>,
+    /// Whether the newest value is known to be non-negative.
+    never_negative: bool,
+}
+
+impl<'a> Quantized<'a> {
+    fn start(chain: &'a Chain<'a>, calibration: &Calibration) -> Quantized<'a> {
+        let graph = IntGraph {
+            input_shape: chain.input_shape.to_vec(),
+            output: ValueId(chain.nodes.len()),
+            steps: Vec::new(),
+            weights: BTreeMap::new(),
+            float_weights: BTreeMap::new(),
+        };
+        // Nothing proves an input non-negative; whoever chose the calibration inputs answers for it.
+        let never_negative = calibration.inputs.iter().flatten().all(|x| *x >= 0.0);
+        Quantized { chain, graph, reports: Vec::new(), values: calibration.inputs.clone(), never_negative }
+    }
+
+    fn push_client(&mut self, step: ClientStep) {
+        let input_shape = self.chain.shape_before(step.input.0);
+        self.values.par_iter_mut().for_each(|x| *x = eval::client(&step.op, input_shape, &step.shape, x));
+        self.graph.steps.push(IntStep::Client(step));
+    }
+
+    fn push_linear(&mut self, reference: &Reference, operator: &Linear, float: &FloatLayer) -> Result<(), Error> {
+        if self.graph.weights.contains_key(float.name) {
+            return Err(Error::DuplicateName { node: float.name.into() });
+        }
+        let index = self.graph.steps.len();
+        let site = Site { chain: self.chain, index, operator, reference, inputs: &self.values };
+        let (layer, weights, report) = quantize_layer(&site, float)?;
+        self.values.par_iter_mut().for_each(|x| *x = run(&layer, &weights, x));
+        self.reports.push(report);
+        self.graph.weights.insert(layer.name.clone(), weights);
+        self.graph.float_weights.insert(layer.name.clone(), (float.weights.to_vec(), float.bias.to_vec()));
+        self.graph.steps.push(IntStep::Linear(layer));
+        Ok(())
+    }
+
+    fn finish(self, reference: &Reference, calibration: &Calibration, bits: Bits) -> (IntGraph, QuantizationReport) {
+        let inputs = self.values.len();
+        let pairs = || self.values.iter().zip(&reference.outputs);
+        let output_error = pairs().map(|(a, b)| mean_squared_difference(a, b)).sum::<f64>() / inputs as f64;
+        let square = reference.outputs.iter().map(|y| mean_squared_difference(y, &vec![0.0; y.len()])).sum::<f64>();
+        let report = QuantizationReport {
+            bits,
+            calibration_inputs: inputs,
+            decision_inputs: decision_inputs(inputs).len(),
+            layers: self.reports,
+            output_error,
+            relative_output_error: if square == 0.0 { output_error } else { output_error / (square / inputs as f64) },
+            agreement: pairs().filter(|(a, b)| largest(a) == largest(b)).count() as f64 / inputs as f64,
+            notices: notices(calibration),
+        };
+        (self.graph, report)
+    }
+}
+
+fn run(layer: &LinearLayer, weights: &LayerWeights, x: &[f32]) -> Vec<f32> {
+    eval::dequantize(layer, &eval::linear_integers(&layer.operator, weights, &eval::quantize(&layer.quantizer, x)))
+}
+
+/// Position of the largest number; of equals, the first.
+fn largest(values: &[f32]) -> usize {
+    (0..values.len()).fold(0, |best, next| if values[next] > values[best] { next } else { best })
+}
+
+fn notices(calibration: &Calibration) -> Vec<String> {
+    let count = calibration.inputs.len();
+    if calibration.generated {
+        vec![format!(
+            "no calibration inputs were given, so ranges come from {count} made-up ones, uniform in [0, 1]: accuracy will \
+             suffer; `--calibrate` with some hundred real inputs cures it"
+        )]
+    } else if count < 32 {
+        vec![format!("only {count} calibration inputs were given: some hundred give better ranges")]
+    } else {
+        Vec::new()
+    }
+}

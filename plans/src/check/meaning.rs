@@ -1,0 +1,185 @@
+//! Checks what a plan computes: values, shapes, numbers. After this, its meaning can be evaluated without surprises.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::check::PlanError;
+use crate::network::{ClientStep, LinearLayer, ValueId};
+use crate::op::{ClientOp, Conv, Linear, Pool};
+use crate::plan::{Plan, Stage};
+
+/// Elements that a tensor may have: bounds what a hostile plan can make us allocate.
+const LARGEST_TENSOR: usize = 1 << 26;
+
+/// A dimension, stride, pad or dilation that no product with another overflows.
+const LARGEST_SIZE: usize = 1 << 20;
+
+/// Bits that a code, and a range of accumulators, may take.
+const LARGEST_CODE: i32 = 1 << 16;
+const LARGEST_RANGE: i64 = 1 << 40;
+
+pub(super) fn check(plan: &Plan) -> Result<(), PlanError> {
+    tensor("input", &plan.input_shape)?;
+    let bits = [plan.quantization.activation_bits, plan.quantization.weight_bits];
+    if bits.iter().any(|bits| !(2..=8).contains(bits)) {
+        let problem = format!("{} activation bits and {} weight bits are not within 2..=8", bits[0], bits[1]);
+        return Err(PlanError::Operator { stage: "quantization".to_owned(), problem });
+    }
+    let mut shapes = BTreeMap::from([(ValueId(0), plan.input_shape.clone())]);
+    let mut layers = BTreeSet::new();
+    for stage in &plan.stages {
+        match stage {
+            Stage::Client(steps) => {
+                for step in steps {
+                    let stage = format!("step `{}`", step.name);
+                    let input = read(&stage, &shapes, step.input)?;
+                    client_step(step, &input).map_err(|problem| PlanError::Operator { stage: stage.clone(), problem })?;
+                    define(&stage, &mut shapes, step.output, step.shape.clone())?;
+                }
+            }
+            Stage::Server(server) => {
+                let layer = &server.layer;
+                let stage = format!("stage `{}`", layer.name);
+                let input = read(&stage, &shapes, layer.input)?;
+                let wrong = |problem| PlanError::Operator { stage: stage.clone(), problem };
+                if !layers.insert(layer.name.as_str()) {
+                    return Err(wrong("its name occurs twice".to_owned()));
+                }
+                linear_layer(layer, &input).map_err(wrong)?;
+                define(&stage, &mut shapes, layer.output, layer.operator.output_shape())?;
+            }
+        }
+    }
+    read("output", &shapes, plan.output).map(|_| ())
+}
+
+fn tensor(what: &str, shape: &[usize]) -> Result<(), PlanError> {
+    let elements = shape.iter().try_fold(1usize, |product, &size| product.checked_mul(size));
+    match elements {
+        Some(1..=LARGEST_TENSOR) if (1..=4).contains(&shape.len()) => Ok(()),
+        _ => Err(PlanError::Shape { what: what.to_owned(), shape: shape.to_vec() }),
+    }
+}
+
+fn read(stage: &str, shapes: &BTreeMap<ValueId, Vec<usize>>, value: ValueId) -> Result<Vec<usize>, PlanError> {
+    let problem = "is read before it is defined";
+    shapes.get(&value).cloned().ok_or(PlanError::Value { stage: stage.to_owned(), value: value.0, problem })
+}
+
+fn define(
+    stage: &str, shapes: &mut BTreeMap<ValueId, Vec<usize>>, value: ValueId, shape: Vec<usize>,
+) -> Result<(), PlanError> {
+    tensor(stage, &shape)?;
+    match shapes.insert(value, shape) {
+        None => Ok(()),
+        Some(_) => {
+            Err(PlanError::Value { stage: stage.to_owned(), value: value.0, problem: "is defined twice" })
+        }
+    }
+}
+
+fn client_step(step: &ClientStep, input: &[usize]) -> Result<(), String> {
+    let same = |what: &str| match step.shape == input {
+        true => Ok(()),
+        false => Err(format!("{what} turns {input:?} into {:?}", step.shape)),
+    };
+    match &step.op {
+        ClientOp::Relu => same("Relu"),
+        ClientOp::Clip { low, high } if low <= high => same("Clip"),
+        ClientOp::Clip { low, high } => Err(format!("clips to [{low}, {high}]")),
+        ClientOp::MaxPool(pool) | ClientOp::AveragePool { pool, .. } => windows(pool, input, &step.shape),
+        ClientOp::GlobalAveragePool => match (input, step.shape.as_slice()) {
+            ([channels, _, _], [out, 1, 1]) if channels == out => Ok(()),
+            _ => Err(format!("a global average turns {input:?} into {:?}", step.shape)),
+        },
+        ClientOp::Affine { scale, shift } => {
+            let channels = input.first().copied().unwrap_or(0);
+            if scale.len() != channels || shift.len() != channels {
+                return Err(format!("{} factors and {} summands for {channels} channels", scale.len(), shift.len()));
+            }
+            if !scale.iter().chain(shift).all(|x| x.is_finite()) {
+                return Err("a factor or summand is not finite".to_owned());
+            }
+            same("a batch norm")
+        }
+        ClientOp::Softmax { axis } if *axis < input.len() => same("Softmax"),
+        ClientOp::Softmax { axis } => Err(format!("Softmax along axis {axis} of {input:?}")),
+        ClientOp::Reshape => match step.shape.iter().product::<usize>() == input.iter().product::<usize>() {
+            true => Ok(()),
+            false => Err(format!("cannot turn {input:?} into {:?}", step.shape)),
+        },
+    }
+}
+
+/// Every window of a pool must hold a pixel.
+fn windows(pool: &Pool, input: &[usize], output: &[usize]) -> Result<(), String> {
+    let (&[channels, height, width], &[out_channels, out_height, out_width]) = (input, output) else {
+        return Err(format!("pooling turns {input:?} into {output:?}"));
+    };
+    if channels != out_channels {
+        return Err(format!("pooling turns {channels} channels into {out_channels}"));
+    }
+    for (axis, (size, out)) in [(height, out_height), (width, out_width)].into_iter().enumerate() {
+        let (kernel, stride, pad) = (pool.kernel[axis], pool.strides[axis], pool.pads_before[axis]);
+        let sized = [size, out, kernel, stride].iter().all(|n| (1..=LARGEST_SIZE).contains(n));
+        if !sized || pad >= kernel || (out - 1) * stride >= size + pad {
+            return Err(format!("windows of {kernel}, stride {stride}, padding {pad} do not cover {size} in {out}"));
+        }
+    }
+    Ok(())
+}
+
+fn linear_layer(layer: &LinearLayer, input: &[usize]) -> Result<(), String> {
+    if layer.operator.input_shape() != input {
+        return Err(format!("it takes {:?}, the value is {input:?}", layer.operator.input_shape()));
+    }
+    match &layer.operator {
+        Linear::Conv(conv) => convolution(conv)?,
+        Linear::Dense(dense) if dense.inputs > 0 && dense.outputs > 0 => {}
+        Linear::Dense(dense) => return Err(format!("{} inputs and {} outputs", dense.inputs, dense.outputs)),
+    }
+    let weights = layer.operator.weight_shape().iter().try_fold(1usize, |product, &size| product.checked_mul(size));
+    if weights.is_none_or(|weights| weights > LARGEST_TENSOR) {
+        return Err("too many weights".to_owned());
+    }
+    let quantizer = &layer.quantizer;
+    let codes = -LARGEST_CODE <= quantizer.low && quantizer.low <= 0 && 0 <= quantizer.high;
+    if !codes || quantizer.high > LARGEST_CODE || quantizer.low == quantizer.high {
+        return Err(format!("codes from {} to {}", quantizer.low, quantizer.high));
+    }
+    if !(2..=8).contains(&layer.weight_bits) {
+        return Err(format!("weights of {} bits", layer.weight_bits));
+    }
+    let channels = layer.operator.output_channels();
+    if layer.output_scales.len() != channels || layer.output_ranges.len() != channels {
+        return Err(format!("scales or ranges are not one for each of {channels} output channels"));
+    }
+    let scales = layer.output_scales.iter().chain([&quantizer.scale]);
+    if let Some(scale) = scales.into_iter().find(|scale| !(scale.is_finite() && **scale > 0.0)) {
+        return Err(format!("a scale of {scale}"));
+    }
+    let bounded = |n: &i64| n.unsigned_abs() <= LARGEST_RANGE.unsigned_abs();
+    match layer.output_ranges.iter().find(|(low, high)| low > high || !bounded(low) || !bounded(high)) {
+        Some(range) => Err(format!("a range of {range:?}")),
+        None => Ok(()),
+    }
+}
+
+fn convolution(conv: &Conv) -> Result<(), String> {
+    let sizes = [&conv.input[..], &conv.output, &conv.kernel, &conv.strides, &conv.dilations, &[conv.groups]].concat();
+    if sizes.iter().any(|n| !(1..=LARGEST_SIZE).contains(n)) || conv.pads_before.iter().any(|&n| n > LARGEST_SIZE) {
+        return Err("a size is zero or too large".to_owned());
+    }
+    if !conv.input[0].is_multiple_of(conv.groups) || !conv.output[0].is_multiple_of(conv.groups) {
+        return Err(format!("{} groups do not divide its channels", conv.groups));
+    }
+    for axis in 0..2 {
+        // The last window must begin before the image and its padding of at most one kernel's reach end.
+        let (size, out) = (conv.input[axis + 1], conv.output[axis + 1]);
+        let reach = conv.dilations[axis] * conv.kernel[axis];
+        let last = (out - 1) * conv.strides[axis];
+        if conv.pads_before[axis] > reach || last > size + conv.pads_before[axis] + reach {
+            return Err(format!("{out} outputs from {size} inputs along axis {axis}"));
+        }
+    }
+    Ok(())
+}

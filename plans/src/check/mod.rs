@@ -1,0 +1,235 @@
+//! Turns a [`Plan`] into a [`CheckedPlan`], or says what is wrong with it.
+//!
+//! Whoever carries out a plan accepts nothing but a checked one, and so needs no second round of checks. Everything
+//! that a plan states and that follows from the rest of it is computed again: layouts, Galois keys, costs, budgets.
+//! (The ranges follow from the weights: [`Weights::from_bytes`](crate::weights::Weights::from_bytes) proves them.)
+
+mod meaning;
+mod parameters;
+
+use std::collections::BTreeSet;
+
+use crate::cost::{self, Cost};
+use crate::noise::{self, COEFFICIENTS, EncryptionKey, Profile};
+use crate::packing::layout::{Layout, Misfit};
+use crate::packing::{Packing, Rotation};
+use crate::params::Parameters;
+use crate::plan::{Plan, ServerStage};
+
+/// A plan that holds together, with the layouts of its server stages.
+#[derive(Clone, Debug)]
+pub struct CheckedPlan {
+    plan: Plan,
+    layouts: Vec<Layout>,
+}
+
+/// One server stage of a checked plan, with all that belongs to it.
+#[derive(Clone, Copy, Debug)]
+pub struct CheckedStage<'a> {
+    /// The stage as the plan states it.
+    pub stage: &'a ServerStage,
+    /// Its encryption parameters.
+    pub parameters: &'a Parameters,
+    /// Where its numbers sit.
+    pub layout: &'a Layout,
+}
+
+impl CheckedPlan {
+    /// The plan as data.
+    pub fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
+    /// The server stages, in order.
+    pub fn server_stages(&self) -> impl ExactSizeIterator<Item = CheckedStage<'_>> {
+        let stages: Vec<&ServerStage> = self.plan.server_stages().collect();
+        stages.into_iter().zip(&self.layouts).map(|(stage, layout)| CheckedStage {
+            stage,
+            parameters: &self.plan.key_sets[stage.key_set].parameters,
+            layout,
+        })
+    }
+}
+
+/// What is wrong with a plan.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum PlanError {
+    /// A tensor of a shape that nothing can have.
+    #[error("the plan's {what} has shape {shape:?}")]
+    Shape {
+        /// Which tensor.
+        what: String,
+        /// Its shape.
+        shape: Vec<usize>,
+    },
+    /// A value is read before it is defined, defined twice, or never defined.
+    #[error("{stage}: value {value} {problem}")]
+    Value {
+        /// The step or layer.
+        stage: String,
+        /// The value's number.
+        value: usize,
+        /// What is wrong with it.
+        problem: &'static str,
+    },
+    /// An operator that does not fit the shapes around it, or numbers out of range.
+    #[error("{stage}: {problem}")]
+    Operator {
+        /// The step or layer.
+        stage: String,
+        /// What is wrong with it.
+        problem: String,
+    },
+    /// Encryption parameters that cannot work.
+    #[error("key set {key_set}: {problem}")]
+    Parameters {
+        /// Index of the key set.
+        key_set: usize,
+        /// What is wrong with it.
+        problem: String,
+    },
+    /// Encryption parameters below 128 bits.
+    #[error(
+        "key set {key_set}: a modulus of {found:.1} bits is insecure at ring degree {ring_degree}: \
+         128-bit security allows {limit}\n  try: compile the model again, and leave the parameters to the compiler"
+    )]
+    Insecure {
+        /// Index of the key set.
+        key_set: usize,
+        /// log2 of the whole modulus.
+        found: f64,
+        /// N.
+        ring_degree: usize,
+        /// What the table allows.
+        limit: u32,
+    },
+    /// A file name that leads elsewhere.
+    #[error("`{0}` is not the plain name of a file beside the plan")]
+    FileName(String),
+    /// A stage that names a key set which does not exist.
+    #[error("{stage}: there is no key set {key_set}")]
+    KeySet {
+        /// The layer.
+        stage: String,
+        /// The index it names.
+        key_set: usize,
+    },
+    /// A plaintext modulus that is too small to hold the stage's results.
+    #[error("{stage}: results take {width} values, the plaintext modulus is {plaintext_modulus}")]
+    Overflow {
+        /// The layer.
+        stage: String,
+        /// How many values the widest channel takes.
+        width: u64,
+        /// t.
+        plaintext_modulus: u64,
+    },
+    /// A packing that does not fit.
+    #[error("{stage}: {misfit}")]
+    Packing {
+        /// The layer.
+        stage: String,
+        /// Why not.
+        misfit: Misfit,
+    },
+    /// A number that is not what it should be.
+    #[error("{stage}: the plan states {what} {stated}, it is {counted}")]
+    Stated {
+        /// The layer or key set.
+        stage: String,
+        /// Which number.
+        what: &'static str,
+        /// The plan's.
+        stated: String,
+        /// The one that follows.
+        counted: String,
+    },
+    /// Noise that would drown the result.
+    #[error("{stage}: the estimated noise budget is {budget_bits:.1} bits and must stay above 0")]
+    Budget {
+        /// The layer.
+        stage: String,
+        /// The budget of the reply.
+        budget_bits: f64,
+    },
+    /// More coefficients than the failure probability allows for.
+    #[error("the plan decrypts {found} coefficients, its failure probability holds for {COEFFICIENTS}")]
+    TooLarge {
+        /// Coefficients of all replies.
+        found: usize,
+    },
+}
+
+/// Checks a plan.
+///
+/// # Errors
+/// [`PlanError`]: the first thing found wrong.
+pub fn check(plan: Plan) -> Result<CheckedPlan, PlanError> {
+    for name in [&plan.model.file, &plan.weights.file] {
+        if name.is_empty() || name == ".." || name.contains(['/', '\\', '\0']) {
+            return Err(PlanError::FileName(name.clone()));
+        }
+    }
+    for (key_set, set) in plan.key_sets.iter().enumerate() {
+        parameters::check(key_set, &set.parameters)?;
+    }
+    meaning::check(&plan)?;
+    let mut galois: Vec<BTreeSet<Rotation>> = vec![BTreeSet::new(); plan.key_sets.len()];
+    let mut layouts = Vec::new();
+    for stage in plan.server_stages() {
+        layouts.push(server_stage(&plan, stage, &mut galois)?);
+    }
+    for (key_set, (set, counted)) in plan.key_sets.iter().zip(galois).enumerate() {
+        let counted: Vec<Rotation> = counted.into_iter().collect();
+        stated(&format!("key set {key_set}"), "Galois keys", &set.galois, &counted)?;
+    }
+    let coefficients = |stage: &ServerStage| {
+        plan.key_sets[stage.key_set].parameters.ring_degree * stage.cost.ciphertexts_down
+    };
+    let found = plan.server_stages().map(coefficients).sum();
+    if found > COEFFICIENTS {
+        return Err(PlanError::TooLarge { found });
+    }
+    Ok(CheckedPlan { plan, layouts })
+}
+
+fn server_stage(plan: &Plan, stage: &ServerStage, galois: &mut [BTreeSet<Rotation>]) -> Result<Layout, PlanError> {
+    let name = || format!("stage `{}`", stage.layer.name);
+    let Some(set) = plan.key_sets.get(stage.key_set) else {
+        return Err(PlanError::KeySet { stage: name(), key_set: stage.key_set });
+    };
+    let parameters = &set.parameters;
+    let (width, plaintext_modulus) = (stage.layer.width(), parameters.plaintext_modulus);
+    if width > plaintext_modulus {
+        return Err(PlanError::Overflow { stage: name(), width, plaintext_modulus });
+    }
+    let Packing::Slots(slots) = stage.packing;
+    let layout = Layout::new(&stage.layer.operator, slots, parameters.ring_degree)
+        .map_err(|misfit| PlanError::Packing { stage: name(), misfit })?;
+    let program = layout.program();
+    let rotations = program.galois_rotations();
+    if !rotations.is_empty() && parameters.key_switching_prime.is_none() {
+        let problem = "rotations need a key-switching prime".to_owned();
+        return Err(PlanError::Parameters { key_set: stage.key_set, problem });
+    }
+    galois[stage.key_set].extend(rotations);
+    let cost: Cost = cost::count(parameters, &layout, &program);
+    stated(&name(), "costs", &stage.cost, &cost)?;
+    let budget = noise::estimate(parameters, &Profile::new(&layout, &program), EncryptionKey::Secret);
+    stated(&name(), "budgets", &stage.budget, &budget)?;
+    // Written so that a budget that is no number fails too.
+    if !(budget.reply_bits >= 0.0) {
+        return Err(PlanError::Budget { stage: name(), budget_bits: budget.reply_bits });
+    }
+    Ok(layout)
+}
+
+fn stated<T: PartialEq + std::fmt::Debug>(
+    stage: &str, what: &'static str, stated: &T, counted: &T,
+) -> Result<(), PlanError> {
+    if stated == counted {
+        return Ok(());
+    }
+    let (stated, counted) = (format!("{stated:?}"), format!("{counted:?}"));
+    Err(PlanError::Stated { stage: stage.to_owned(), what, stated, counted })
+}

@@ -1,0 +1,100 @@
+//! What a plan means, in the clear: the arithmetic that every back end must agree with, bit for bit.
+//!
+//! A stage reads real numbers, [`quantize`]s them, computes [`linear_integers`] exactly, and [`dequantize`]s; the
+//! [`client`] computes everything else in `f32`. [`linear_floats`] is the same layer before quantisation, for
+//! calibration and for comparison. Nothing here checks shapes beyond asserting them: a checked plan has them right.
+
+mod client;
+mod linear;
+
+pub use client::client;
+pub use linear::{linear_floats, linear_integers};
+
+use crate::network::{LinearLayer, Quantizer};
+
+/// Turns real numbers into codes: x / scale, rounded half to even, clamped to [low, high].
+///
+/// Infinities clamp to the bounds. A NaN becomes 0, the one code that every quantiser has (low <= 0 <= high).
+pub fn quantize(quantizer: &Quantizer, x: &[f32]) -> Vec<i32> {
+    // `as` saturates, so the clamp sees what is out of range on its proper side, and gives 0 for a NaN.
+    let code = |value: &f32| (value / quantizer.scale).round_ties_even() as i32;
+    x.iter().map(|value| code(value).clamp(quantizer.low, quantizer.high)).collect()
+}
+
+/// Turns accumulators into real numbers: accumulator * scale of its output channel.
+///
+/// `accumulators` has the layer's output shape, channels first, so each channel is one run of equal length. The
+/// integer is rounded to the nearest `f32` before the product, which changes it only from 2^24 on.
+///
+/// # Panics
+/// If the length is not a multiple of the number of output channels.
+pub fn dequantize(layer: &LinearLayer, accumulators: &[i64]) -> Vec<f32> {
+    let channels = layer.output_scales.len();
+    assert!(
+        channels > 0 && accumulators.len() % channels == 0,
+        "{} accumulators do not fill {channels} output channels",
+        accumulators.len()
+    );
+    let mut real = Vec::with_capacity(accumulators.len());
+    if accumulators.is_empty() {
+        return real;
+    }
+    for (channel, scale) in accumulators.chunks_exact(accumulators.len() / channels).zip(&layer.output_scales) {
+        real.extend(channel.iter().map(|&accumulator| accumulator as f32 * scale));
+    }
+    real
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::network::ValueId;
+    use crate::op::{Dense, Linear};
+
+    fn quantizer(scale: f32, low: i32, high: i32) -> Quantizer {
+        Quantizer { scale, low, high }
+    }
+
+    #[test]
+    fn ties_round_to_even() {
+        let ties = [0.5, 1.5, 2.5, 3.5, -0.5, -1.5, -2.5];
+        assert_eq!(quantize(&quantizer(1.0, -8, 7), &ties), [0, 2, 2, 4, 0, -2, -2]);
+    }
+
+    #[test]
+    fn half_a_step_away_from_a_tie_rounds_to_nearest() {
+        let near = [0.5f32.next_up(), 0.5f32.next_down(), 1.5f32.next_down()];
+        assert_eq!(quantize(&quantizer(1.0, 0, 15), &near), [1, 0, 1]);
+    }
+
+    #[test]
+    fn codes_are_clamped_and_nan_is_zero() {
+        let extremes = [f32::INFINITY, f32::NEG_INFINITY, 1e30, -1e30, f32::NAN, f32::MIN_POSITIVE];
+        assert_eq!(quantize(&quantizer(0.25, -8, 7), &extremes), [7, -8, 7, -8, 0, 0]);
+        assert_eq!(quantize(&quantizer(0.25, 0, 15), &extremes), [15, 0, 15, 0, 0, 0]);
+    }
+
+    #[test]
+    fn codes_of_their_own_values_come_back() {
+        let quantizer = quantizer(0.037, -128, 127);
+        let codes: Vec<i32> = (-128..=127).collect();
+        let values: Vec<f32> = codes.iter().map(|&code| code as f32 * quantizer.scale).collect();
+        assert_eq!(quantize(&quantizer, &values), codes);
+    }
+
+    #[test]
+    fn each_channel_has_its_own_scale() {
+        let layer = LinearLayer {
+            name: "fc".into(),
+            operator: Linear::Dense(Dense { inputs: 1, outputs: 2 }),
+            input: ValueId(0),
+            output: ValueId(1),
+            quantizer: quantizer(1.0, 0, 15),
+            weight_bits: 4,
+            output_scales: vec![0.5, 0.125],
+            output_ranges: vec![(-8, 8), (-8, 8)],
+        };
+        assert_eq!(dequantize(&layer, &[3, -4]), [1.5, -0.5]);
+        assert_eq!(dequantize(&layer, &[1, 2, 3, 4]), [0.5, 1.0, 0.375, 0.5]);
+    }
+}

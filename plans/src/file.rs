@@ -1,0 +1,157 @@
+//! Reads and writes plans: RON text that ends in a checksum, with the weights in a file beside it.
+
+use std::path::{Path, PathBuf};
+
+use ron::ser::PrettyConfig;
+use serde::Deserialize;
+use sha2::{Digest, Sha256};
+
+use crate::check::{CheckedPlan, PlanError, check};
+use crate::plan::{FORMAT_VERSION, Plan};
+use crate::weights::{Weights, WeightsError};
+
+/// What can go wrong between a plan and the disk.
+#[derive(Debug, thiserror::Error)]
+pub enum FileError {
+    /// The file cannot be read or written.
+    #[error("{path}: {error}")]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// What the system says.
+        error: std::io::Error,
+    },
+    /// No checksum at the end.
+    #[error("the plan does not end in a checksum: it is cut short, or no plan\n  try: compile the model again")]
+    NoChecksum,
+    /// The text is not the one that was written.
+    #[error("the plan's text does not match its checksum: it was changed or damaged\n  try: compile the model again")]
+    Checksum,
+    /// Another version of the format.
+    #[error(
+        "the plan has format version {found}, this program reads {FORMAT_VERSION}\n  \
+         try: compile the model again with this version, or run the plan with the one that wrote it"
+    )]
+    Version {
+        /// What the plan says.
+        found: u32,
+    },
+    /// Not a plan.
+    #[error("no plan: {0}\n  try: compile the model again")]
+    Syntax(String),
+    /// A plan that does not hold together.
+    #[error(transparent)]
+    Plan(#[from] PlanError),
+    /// No weights beside the plan.
+    #[error("the plan's weights are missing: {path}\n  try: keep the file beside the plan, or compile the model again")]
+    NoWeights {
+        /// Where they should be.
+        path: PathBuf,
+    },
+    /// Other weights than the plan was made with.
+    #[error(
+        "{path} is not the file that the plan was written with (SHA-256 {found}, the plan says {expected})\n  \
+         try: bring plan and weights from the same compilation together"
+    )]
+    WeightsHash {
+        /// The file.
+        path: PathBuf,
+        /// Its hash.
+        found: String,
+        /// What the plan says.
+        expected: String,
+    },
+    /// Weights that do not fit the plan.
+    #[error(transparent)]
+    Weights(#[from] WeightsError),
+}
+
+/// What stands before the checksum in the last line.
+const CHECKSUM: &str = "// sha256: ";
+
+/// SHA-256 in hexadecimal.
+pub fn sha256(bytes: &[u8]) -> String {
+    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// Writes a plan as text; the same plan always gives the same text.
+pub fn to_text(plan: &Plan) -> String {
+    let style = PrettyConfig::new().indentor("  ").compact_arrays(true).separate_tuple_members(false);
+    let body = ron::ser::to_string_pretty(plan, style).expect("a plan is plain data");
+    format!("{body}\n{CHECKSUM}{}\n", sha256(body.as_bytes()))
+}
+
+/// Reads a plan from text and checks it.
+///
+/// # Errors
+/// [`FileError`]: a damaged text, another version, or a plan that does not hold together.
+pub fn from_text(text: &str) -> Result<CheckedPlan, FileError> {
+    #[derive(Deserialize)]
+    struct Version {
+        format_version: u32,
+    }
+    let (body, checksum) = text.trim_end().rsplit_once('\n').ok_or(FileError::NoChecksum)?;
+    let checksum = checksum.strip_prefix(CHECKSUM).ok_or(FileError::NoChecksum)?;
+    // The version first: a later one may sign its plans differently.
+    let version: Version = ron::from_str(body).map_err(|error| FileError::Syntax(error.to_string()))?;
+    if version.format_version != FORMAT_VERSION {
+        return Err(FileError::Version { found: version.format_version });
+    }
+    if sha256(body.as_bytes()) != checksum {
+        return Err(FileError::Checksum);
+    }
+    let plan: Plan = ron::from_str(body).map_err(|error| FileError::Syntax(error.to_string()))?;
+    Ok(check(plan)?)
+}
+
+/// Reads a plan from a file and checks it.
+///
+/// # Errors
+/// [`FileError`].
+pub fn read_plan(path: &Path) -> Result<CheckedPlan, FileError> {
+    let bytes = read(path)?;
+    let text = std::str::from_utf8(&bytes).map_err(|_| FileError::NoChecksum)?;
+    from_text(text)
+}
+
+/// Reads the weights of a plan that lies at `plan_path`, and checks them against it.
+///
+/// # Errors
+/// [`FileError`]: no such file, another file, or weights that do not fit.
+pub fn read_weights(plan_path: &Path, plan: &Plan) -> Result<Weights, FileError> {
+    let path = plan_path.with_file_name(&plan.weights.file);
+    if !path.exists() {
+        return Err(FileError::NoWeights { path });
+    }
+    let bytes = read(&path)?;
+    let (found, expected) = (sha256(&bytes), plan.weights.sha256.clone());
+    if found != expected {
+        return Err(FileError::WeightsHash { path, found, expected });
+    }
+    Ok(Weights::from_bytes(&bytes, plan)?)
+}
+
+/// Writes a plan to `path` and its weights beside it, weights first, each whole or not at all.
+///
+/// # Errors
+/// [`FileError::Io`].
+pub fn write(path: &Path, plan: &Plan, weights: &[u8]) -> Result<(), FileError> {
+    write_whole(&path.with_file_name(&plan.weights.file), weights)?;
+    write_whole(path, to_text(plan).as_bytes())
+}
+
+/// Writes to a file of another name first, so that nobody ever sees half of it.
+fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), FileError> {
+    let mut partial = path.as_os_str().to_owned();
+    partial.push(".partial");
+    let written = std::fs::write(&partial, bytes).and_then(|()| std::fs::rename(&partial, path));
+    written.map_err(|error| {
+        // The first error is the one to report; what is left of the file is of no use.
+        let _ = std::fs::remove_file(&partial);
+        FileError::Io { path: path.to_owned(), error }
+    })
+}
+
+fn read(path: &Path) -> Result<Vec<u8>, FileError> {
+    std::fs::read(path).map_err(|error| FileError::Io { path: path.to_owned(), error })
+}

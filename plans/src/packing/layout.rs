@@ -1,0 +1,247 @@
+//! Packs codes into slots, lays weights, masks and biases out to match, and unpacks the sums that come back.
+
+use crate::op::Linear;
+use crate::packing::grid::{Grid, Offset};
+use crate::packing::placement::Placement;
+use crate::packing::program::{Program, Product, Sum};
+use crate::packing::{Alignment, SlotPacking, TapOrder};
+
+/// Where every number of one stage sits, for one ring degree.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Layout {
+    /// What the stage computes.
+    pub operator: Linear,
+    /// The choice that this layout spells out.
+    pub packing: SlotPacking,
+    /// Slots in one of the two rows of a ciphertext.
+    pub row_length: usize,
+    /// The cells of one channel.
+    pub grid: Grid,
+    /// The blocks of all channels.
+    pub placement: Placement,
+}
+
+/// Why a packing does not fit a ring degree.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Misfit {
+    /// One channel is larger than a row.
+    #[error("a channel takes a block of {block} slots, a row has {row_length}")]
+    BlockTooLarge {
+        /// Slots of a block.
+        block: usize,
+        /// Slots of a row.
+        row_length: usize,
+    },
+    /// The number of baby shifts is none that the layout can be cut into.
+    #[error("{baby_shifts} baby shifts do not divide {shifts} shifts")]
+    BabyShifts {
+        /// What the packing asks for.
+        baby_shifts: usize,
+        /// What the layout has.
+        shifts: usize,
+    },
+    /// Masks can only follow rotations of inputs.
+    #[error("the masked baseline rotates inputs")]
+    MasksFollowInputs,
+}
+
+impl Layout {
+    /// Spells out a choice of packing.
+    ///
+    /// # Errors
+    /// [`Misfit`], where the choice does not fit the operator at this ring degree.
+    pub fn new(operator: &Linear, packing: SlotPacking, ring_degree: usize) -> Result<Layout, Misfit> {
+        let row_length = ring_degree / 2;
+        let grid = Grid::new(operator, packing.alignment);
+        if grid.block > row_length {
+            return Err(Misfit::BlockTooLarge { block: grid.block, row_length });
+        }
+        let (channels_in, channels_out) = match operator {
+            Linear::Conv(conv) => (conv.input[0] * grid.phases[0] * grid.phases[1], conv.output[0]),
+            Linear::Dense(dense) => (dense.inputs, dense.outputs),
+        };
+        let placement = Placement::new(channels_in, channels_out, row_length / grid.block);
+        let (baby_shifts, shifts) = (packing.baby_shifts, placement.shifts);
+        if baby_shifts == 0 || !shifts.is_multiple_of(baby_shifts) {
+            return Err(Misfit::BabyShifts { baby_shifts, shifts });
+        }
+        if packing.alignment == Alignment::Masked && packing.taps != TapOrder::Inputs {
+            return Err(Misfit::MasksFollowInputs);
+        }
+        Ok(Layout { operator: operator.clone(), packing, row_length, grid, placement })
+    }
+
+    /// The rotations and products of the stage.
+    pub fn program(&self) -> Program {
+        Program::new(self)
+    }
+
+    /// Slots by which a shift of channels rotates.
+    pub(crate) fn shift_steps(&self, shift: usize) -> i64 {
+        (shift * self.placement.interleave * self.grid.block) as i64
+    }
+
+    /// Puts the codes of the input tensor into the slots of ciphertexts, as numbers modulo t.
+    pub fn pack(&self, codes: &[i32], plaintext_modulus: u64) -> Vec<Vec<u64>> {
+        (0..self.placement.inputs)
+            .map(|ciphertext| {
+                let mut slots = vec![0; 2 * self.row_length];
+                self.for_each_input(ciphertext, |slot, element| {
+                    slots[slot] = i64::from(codes[element]).rem_euclid(plaintext_modulus as i64) as u64;
+                });
+                slots
+            })
+            .collect()
+    }
+
+    /// Adds up what arrived in the slots of the output ciphertexts, and reads each sum as the one number of its
+    /// channel's range that is congruent to it modulo t.
+    ///
+    /// `ranges` holds one pair (lowest, highest) an output channel, none wider than t.
+    pub fn unpack(&self, slots: &[Vec<u64>], plaintext_modulus: u64, ranges: &[(i64, i64)]) -> Vec<i64> {
+        let pixels = self.grid.output[0] * self.grid.output[1];
+        let mut sums = vec![0u64; self.placement.channels_out * pixels];
+        for (ciphertext, slots) in slots.iter().enumerate() {
+            self.for_each_output(ciphertext, |slot, channel, pixel| sums[channel * pixels + pixel] += slots[slot]);
+        }
+        let modulus = plaintext_modulus as i64;
+        sums.iter()
+            .enumerate()
+            .map(|(element, &sum)| {
+                let (low, _) = ranges[element / pixels];
+                low + ((sum % plaintext_modulus) as i64 - low).rem_euclid(modulus)
+            })
+            .collect()
+    }
+
+    /// The biases of an output ciphertext, each in one of the slots that the client adds up.
+    pub fn bias(&self, ciphertext: usize, bias: &[i64], plaintext_modulus: u64) -> Vec<u64> {
+        let pixels = self.grid.output[0] * self.grid.output[1];
+        let mut placed = vec![false; self.placement.channels_out * pixels];
+        let mut slots = vec![0; 2 * self.row_length];
+        self.for_each_output(ciphertext, |slot, channel, pixel| {
+            if !std::mem::replace(&mut placed[channel * pixels + pixel], true) {
+                slots[slot] = bias[channel].rem_euclid(plaintext_modulus as i64) as u64;
+            }
+        });
+        slots
+    }
+
+    /// The weights of one product, slot by slot, as they multiply the (rotated) input.
+    pub fn weights(&self, sum: &Sum, product: &Product, weights: &[i32], plaintext_modulus: u64) -> Vec<u64> {
+        let offset = Offset {
+            down: sum.offset.down + product.baby.offset.down,
+            right: sum.offset.right + product.baby.offset.right,
+        };
+        let shift = sum.shift + product.baby.shift;
+        let moved = self.shift_steps(sum.shift) + self.grid.steps(sum.offset);
+        let constant = self.packing.alignment != Alignment::Punctured;
+        let mut slots = vec![0; 2 * self.row_length];
+        for (row, column) in self.columns() {
+            let Some(to) = self.placement.output_channel(sum.output, row, column) else { continue };
+            let source_row = row ^ usize::from(sum.swap);
+            let source_column = self.placement.source_column(column, shift);
+            let Some(from) = self.placement.input_channel(product.input, source_row, source_column) else { continue };
+            let Some(weight) = self.weight_index(to, from, offset).map(|index| weights[index]) else { continue };
+            let weight = i64::from(weight).rem_euclid(plaintext_modulus as i64) as u64;
+            for cell in 0..self.grid.block {
+                let reads_inside = |pixel| self.grid.reads_inside(pixel, offset);
+                if constant || self.grid.output_pixel(cell).is_some_and(reads_inside) {
+                    let slot = (column * self.grid.block + cell) as i64 + moved;
+                    slots[source_row * self.row_length + slot.rem_euclid(self.row_length as i64) as usize] = weight;
+                }
+            }
+        }
+        slots
+    }
+
+    /// Ones where a rotation by `offset` brings in a pixel of the image, zeros where it brings in anything else.
+    ///
+    /// None where every cell that becomes an output reads inside the image: then nothing needs to be masked.
+    pub fn mask(&self, offset: Offset) -> Option<Vec<u64>> {
+        let masked = self.packing.alignment == Alignment::Masked;
+        if !masked || self.output_pixels().all(|pixel| self.grid.reads_inside(pixel, offset)) {
+            return None;
+        }
+        let mut slots = vec![0; 2 * self.row_length];
+        for pixel in self.output_pixels().filter(|&pixel| self.grid.reads_inside(pixel, offset)) {
+            let cell = self.grid.cell(pixel[0], pixel[1]);
+            slots.iter_mut().skip(cell).step_by(self.grid.block).for_each(|slot| *slot = 1);
+        }
+        Some(slots)
+    }
+
+    /// Index of the weight with which an output channel multiplies what an input channel holds at `offset`, if any.
+    ///
+    /// Input channels count the phases of a strided convolution.
+    pub(crate) fn weight_index(&self, to: usize, from: usize, offset: Offset) -> Option<usize> {
+        let conv = match &self.operator {
+            Linear::Dense(dense) => return Some(to * dense.inputs + from),
+            Linear::Conv(conv) => conv,
+        };
+        let phases = self.grid.phases[0] * self.grid.phases[1];
+        let (image, phase) = (from / phases, from % phases);
+        let inputs_per_group = conv.input[0] / conv.groups;
+        let outputs_per_group = conv.output[0] / conv.groups;
+        if image / inputs_per_group != to / outputs_per_group {
+            return None;
+        }
+        let [down, right] = self.tap(phase, offset)?;
+        let filter = to * inputs_per_group + image % inputs_per_group;
+        Some((filter * conv.kernel[0] + down) * conv.kernel[1] + right)
+    }
+
+    /// The tap of the kernel that reads `phase` at `offset`, if there is one: [row, column] of the kernel.
+    pub(crate) fn tap(&self, phase: usize, offset: Offset) -> Option<[usize; 2]> {
+        let Linear::Conv(conv) = &self.operator else { return Some([0, 0]) };
+        let along = |axis: usize, phase: usize, by: i64| {
+            let reach = conv.strides[axis] as i64 * by + (phase + conv.pads_before[axis]) as i64;
+            let reach = usize::try_from(reach).ok().filter(|reach| reach.is_multiple_of(conv.dilations[axis]))?;
+            Some(reach / conv.dilations[axis]).filter(|&tap| tap < conv.kernel[axis])
+        };
+        let horizontal = self.grid.phases[1];
+        Some([along(0, phase / horizontal, offset.down)?, along(1, phase % horizontal, offset.right)?])
+    }
+
+    /// Visits every slot of an input ciphertext that holds an element of the input tensor.
+    fn for_each_input(&self, ciphertext: usize, mut visit: impl FnMut(usize, usize)) {
+        let [vertical, horizontal] = self.grid.phases;
+        let (height, width) = match &self.operator {
+            Linear::Conv(conv) => (conv.input[1], conv.input[2]),
+            Linear::Dense(_) => (1, 1),
+        };
+        for (row, column) in self.columns() {
+            let Some(channel) = self.placement.input_channel(ciphertext, row, column) else { continue };
+            let first = row * self.row_length + column * self.grid.block;
+            let (image, phase) = (channel / (vertical * horizontal), channel % (vertical * horizontal));
+            for (y, source_y) in (phase / horizontal..height).step_by(vertical).enumerate() {
+                for (x, source_x) in (phase % horizontal..width).step_by(horizontal).enumerate() {
+                    visit(first + self.grid.cell(y, x), (image * height + source_y) * width + source_x);
+                }
+            }
+        }
+    }
+
+    /// Visits every slot of an output ciphertext that holds (part of) an output: slot, channel, pixel.
+    fn for_each_output(&self, ciphertext: usize, mut visit: impl FnMut(usize, usize, usize)) {
+        for (row, column) in self.columns() {
+            let Some(channel) = self.placement.output_channel(ciphertext, row, column) else { continue };
+            let first = row * self.row_length + column * self.grid.block;
+            for (index, pixel) in self.output_pixels().enumerate() {
+                visit(first + self.grid.cell(pixel[0], pixel[1]), channel, index);
+            }
+        }
+    }
+
+    /// The pixels of an output channel, row by row.
+    fn output_pixels(&self) -> impl Iterator<Item = [usize; 2]> + use<> {
+        let [height, width] = self.grid.output;
+        (0..height).flat_map(move |y| (0..width).map(move |x| [y, x]))
+    }
+
+    /// The columns of a ciphertext, row by row.
+    pub(crate) fn columns(&self) -> impl Iterator<Item = (usize, usize)> + use<> {
+        let columns = self.placement.columns;
+        (0..2).flat_map(move |row| (0..columns).map(move |column| (row, column)))
+    }
+}

@@ -1,0 +1,71 @@
+//! Encryption parameters, as unchecked numbers, and the conventions that go with them.
+//!
+//! The N slots of a plaintext are 2 rows of N/2. Slot j of the first row is the value of the plaintext polynomial at
+//! zeta^(3^j), slot j of the second row its value at zeta^(-3^j), where zeta is the smallest primitive 2N-th root of
+//! unity modulo t. Hence the automorphism X -> X^(3^s) rotates each row left by s, and X -> X^(2N-1) swaps the rows.
+
+use serde::{Deserialize, Serialize};
+
+/// Generator of the slot order: slot j sits at the exponent 3^j modulo 2N.
+pub const SLOT_GENERATOR: u64 = 3;
+
+/// Variance of one error coefficient: centred binomial of 2 x 21 bits, standard deviation 3.24.
+pub const ERROR_VARIANCE: f64 = 10.5;
+
+/// Variance of one coefficient of the uniform ternary secret.
+pub const SECRET_VARIANCE: f64 = 2.0 / 3.0;
+
+/// Everything that fixes one BFV instance.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Parameters {
+    /// N, a power of two: coefficients in a polynomial, slots in a plaintext.
+    pub ring_degree: usize,
+    /// The primes of the ciphertext modulus q, each 1 modulo 2N.
+    ///
+    /// The first [`reply_primes`](Self::reply_primes) of them are what is left of q when a reply leaves the server.
+    pub ciphertext_primes: Vec<u64>,
+    /// The special prime P that only key switching uses; absent where nothing is rotated.
+    pub key_switching_prime: Option<u64>,
+    /// Key switching cuts each residue into digits of this many bits.
+    pub digit_bits: u32,
+    /// How many ciphertext primes a reply keeps; at least 1.
+    pub reply_primes: usize,
+    /// t, a prime that is 1 modulo 2N.
+    pub plaintext_modulus: u64,
+}
+
+/// Width of the numbers modulo `modulus`, in bits.
+pub fn bits_of(modulus: u64) -> u32 {
+    u64::BITS - (modulus - 1).leading_zeros()
+}
+
+impl Parameters {
+    /// Slots in one of the two rows.
+    pub fn row_length(&self) -> usize {
+        self.ring_degree / 2
+    }
+
+    /// log2 of the ciphertext modulus q.
+    pub fn log2_q(&self) -> f64 {
+        log2_of(&self.ciphertext_primes)
+    }
+
+    /// log2 of the part of q that a reply keeps.
+    pub fn log2_reply(&self) -> f64 {
+        log2_of(&self.ciphertext_primes[..self.reply_primes])
+    }
+
+    /// log2 of the whole modulus, special prime included: what security is judged by.
+    pub fn log2_whole(&self) -> f64 {
+        self.log2_q() + self.key_switching_prime.map_or(0.0, |p| (p as f64).log2())
+    }
+
+    /// Digits that key switching cuts a whole ciphertext polynomial into, residue by residue.
+    pub fn digits(&self) -> usize {
+        self.ciphertext_primes.iter().map(|&q| bits_of(q).div_ceil(self.digit_bits) as usize).sum()
+    }
+}
+
+fn log2_of(primes: &[u64]) -> f64 {
+    primes.iter().map(|&p| (p as f64).log2()).sum()
+}

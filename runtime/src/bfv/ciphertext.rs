@@ -1,0 +1,86 @@
+//! Ciphertexts: as the server computes with them, as the client sends them, as a reply comes back.
+
+use super::context::Context;
+use crate::math::poly::{Coefficients, Evaluations, Poly};
+use chacha20::ChaCha20Rng;
+use rand::SeedableRng;
+
+/// Expands to uniform polynomials. Two encryptions never share a seed *and* a stream: their difference would be the
+/// difference of the messages plus noise.
+pub type Seed = [u8; 32];
+
+/// A pair (c0, c1) with c0 + c1 s = round(qm/t) + noise, in the form the server computes in.
+///
+/// Both have as many residues as the level says, and q is the product of that many first primes.
+#[derive(Clone)]
+pub struct Ciphertext {
+    /// c0.
+    pub c0: Poly<Evaluations>,
+    /// c1.
+    pub c1: Poly<Evaluations>,
+}
+
+impl Ciphertext {
+    /// Makes the ciphertext (0, 0): an encryption of zero without any noise, from which sums start.
+    pub fn zero(context: &Context, level: usize) -> Self {
+        assert!((1..=context.top_level()).contains(&level), "a ciphertext keeps 1 to k residues");
+        let zero = Poly::zero(context.ring_degree(), level);
+        Self { c0: zero.clone(), c1: zero }
+    }
+
+    /// Returns how many residues are kept.
+    pub fn level(&self) -> usize {
+        self.c0.residue_count()
+    }
+}
+
+/// A fresh ciphertext of the highest level whose c1 is named, not written out: what the client sends.
+///
+/// c0 is in coefficients, the form the client arrives at.
+#[derive(Clone)]
+pub struct SeededCiphertext {
+    /// c0.
+    pub c0: Poly<Coefficients>,
+    /// Where c1 comes from, together with the stream.
+    pub seed: Seed,
+    /// Which of the seed's streams holds c1.
+    pub stream: u64,
+}
+
+impl SeededCiphertext {
+    /// Writes c1 out and transforms c0: k transforms.
+    pub fn expand(self, context: &Context) -> Ciphertext {
+        let c1 = expand_uniform(context, self.c0.residue_count(), self.seed, self.stream);
+        Ciphertext { c0: context.ring().forward(self.c0), c1 }
+    }
+}
+
+/// A ciphertext on its way back: c0 in coefficients, so that low bits and junk can be left out; c1 as evaluations, so
+/// that the client's only transform is one inverse a residue.
+#[derive(Clone)]
+pub struct Reply {
+    /// c0.
+    pub c0: Poly<Coefficients>,
+    /// c1.
+    pub c1: Poly<Evaluations>,
+}
+
+impl Reply {
+    /// Takes a ciphertext of the level the client is to receive.
+    pub fn new(context: &Context, ciphertext: Ciphertext) -> Self {
+        Self { c0: context.ring().inverse(ciphertext.c0), c1: ciphertext.c1 }
+    }
+}
+
+/// Draws a uniform polynomial, taken to be evaluations, from ChaCha20's stream `stream` under `seed`: residue 0 first,
+/// each as [`sample::uniform`](crate::math::sample::uniform) reads it.
+pub(super) fn expand_uniform(context: &Context, residues: usize, seed: Seed, stream: u64) -> Poly<Evaluations> {
+    context.ring().uniform(residues, &mut uniform_stream(seed, stream))
+}
+
+/// Opens a seed's stream at its start.
+pub(super) fn uniform_stream(seed: Seed, stream: u64) -> ChaCha20Rng {
+    let mut rng = ChaCha20Rng::from_seed(seed);
+    rng.set_stream(stream);
+    rng
+}

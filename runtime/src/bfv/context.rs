@@ -1,0 +1,301 @@
+//! One parameter set made ready: transforms and constants, for every number of residues a ciphertext may keep.
+
+use super::encode::Encoder;
+use super::factor::{Factor, inverse};
+use crate::math::modulus::Modulus;
+use crate::math::ntt::Ntt;
+use crate::math::poly::Ring;
+use chococ_plans::params::Parameters;
+use chococ_plans::primes::is_prime;
+
+/// What makes numbers unfit to compute with.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ParameterError {
+    /// The ring degree is not a power of two in range.
+    #[error("ring degree {0} is not a power of two from 8 to 32768")]
+    RingDegree(usize),
+    /// The ciphertext modulus has no primes, or too many.
+    #[error("{0} ciphertext primes; there must be 1 to 32")]
+    ResidueCount(usize),
+    /// A modulus that should have a transform has none.
+    #[error("{prime} is not a prime below 2^60 that is 1 modulo {double_degree}")]
+    NoTransform {
+        /// The number found.
+        prime: u64,
+        /// 2N.
+        double_degree: usize,
+    },
+    /// A prime stands twice in the ciphertext modulus and the special prime.
+    #[error("the prime {0} occurs twice; residues need different primes")]
+    RepeatedPrime(u64),
+    /// The plaintext modulus is out of range.
+    #[error("plaintext modulus {0} is not in 2..2^60")]
+    PlaintextModulus(u64),
+    /// The plaintext modulus shares a factor with a ciphertext prime.
+    #[error("plaintext modulus {plaintext_modulus} is a multiple of the ciphertext prime {prime}")]
+    SharedFactor {
+        /// t.
+        plaintext_modulus: u64,
+        /// The prime that divides it.
+        prime: u64,
+    },
+    /// Key switching cannot cut residues into such digits.
+    #[error("digits of {0} bits; there must be 1 to 60")]
+    DigitBits(u32),
+    /// A reply keeps no residue or more than there are.
+    #[error("a reply keeps {reply_primes} of {residues} ciphertext primes")]
+    ReplyPrimes {
+        /// What was asked for.
+        reply_primes: usize,
+        /// k.
+        residues: usize,
+    },
+}
+
+/// Constants of one residue i.
+pub(super) struct Residue {
+    /// -t^-1 modulo q_i: turns what is left of qm modulo t into the scaled message.
+    pub minus_inverse_t: Factor,
+    /// -q_i^-1 modulo t.
+    pub minus_inverse_mod_t: Factor,
+    /// The modulus of each later residue, inverted modulo this one: entry j - i - 1 is for residue j, special prime
+    /// last.
+    drop_factors: Vec<Factor>,
+}
+
+/// Constants of a ciphertext that keeps the first l primes, whose product is q.
+pub(super) struct Level {
+    /// q modulo t.
+    pub q_mod_t: Factor,
+    /// For each residue i, t (q/q_i)^-1 modulo q_i.
+    pub unscale: Vec<Factor>,
+}
+
+/// One BFV instance: all that keys, encryption and evaluation share, nothing secret.
+///
+/// A *level* is the number of ciphertext primes that a ciphertext keeps, from 1 to k.
+///
+/// Security is not judged here: tests compute with toys. `chococ_plans` checks it for plans.
+pub struct Context {
+    parameters: Parameters,
+    /// Over the ciphertext primes, then the special prime where there is one.
+    ring: Ring,
+    /// In the order of the ring's primes.
+    residues: Vec<Residue>,
+    levels: Vec<Level>,
+    encoder: Option<Encoder>,
+}
+
+impl Context {
+    /// Prepares transforms and constants; costs some milliseconds at N = 8192.
+    ///
+    /// The ring degree is 8 to 32768. A plaintext modulus that has no transform is accepted: it encrypts coefficients,
+    /// and only batch encoding is missing.
+    ///
+    /// # Errors
+    /// The first [`ParameterError`] found.
+    pub fn new(parameters: &Parameters) -> Result<Self, ParameterError> {
+        check_ranges(parameters)?;
+        let primes: Vec<u64> =
+            parameters.ciphertext_primes.iter().chain(&parameters.key_switching_prime).copied().collect();
+        (0..primes.len()).try_for_each(|i| check_prime(parameters.ring_degree, &primes, i))?;
+        let ring = Ring::new(parameters.ring_degree, &primes).expect("each prime is 1 modulo 2N");
+        let t = parameters.plaintext_modulus;
+        let residues = (0..primes.len()).map(|i| Residue::new(ring.moduli(), i, t)).collect::<Result<_, _>>()?;
+        let levels =
+            (1..=parameters.ciphertext_primes.len()).map(|level| Level::new(&ring.moduli()[..level], t)).collect();
+        // The encoder would take a composite for a field.
+        let encoder = if is_prime(t) { Encoder::new(parameters.ring_degree, t) } else { None };
+        Ok(Self { parameters: parameters.clone(), ring, residues, levels, encoder })
+    }
+
+    /// Returns the parameters the context was made from.
+    pub fn parameters(&self) -> &Parameters {
+        &self.parameters
+    }
+
+    /// Returns N.
+    pub fn ring_degree(&self) -> usize {
+        self.parameters.ring_degree
+    }
+
+    /// Returns t.
+    pub fn plaintext_modulus(&self) -> u64 {
+        self.parameters.plaintext_modulus
+    }
+
+    /// Returns k, the level of a fresh ciphertext.
+    pub fn top_level(&self) -> usize {
+        self.levels.len()
+    }
+
+    /// Returns the batch encoder; `None` when t is not a prime that is 1 modulo 2N.
+    pub fn encoder(&self) -> Option<&Encoder> {
+        self.encoder.as_ref()
+    }
+
+    /// Returns the ring over all primes: those of the ciphertext, in order, then the special one if there is one.
+    ///
+    /// A ciphertext of a lower level belongs to its first primes.
+    pub fn ring(&self) -> &Ring {
+        &self.ring
+    }
+
+    /// Returns the modulus of residue i; the special prime is residue k.
+    pub(super) fn modulus(&self, i: usize) -> Modulus {
+        self.ring.moduli()[i]
+    }
+
+    /// Returns the transform of residue i.
+    pub(super) fn ntt(&self, i: usize) -> &Ntt {
+        &self.ring.ntts()[i]
+    }
+
+    /// Says whether there is a special prime, hence whether ciphertexts can be rotated.
+    pub fn has_key_switching(&self) -> bool {
+        self.parameters.key_switching_prime.is_some()
+    }
+
+    /// Returns the constants of residue i; the special prime is residue k.
+    pub(super) fn residue(&self, i: usize) -> &Residue {
+        &self.residues[i]
+    }
+
+    /// Returns the number of residues in a key: k, and one more where there is a special prime.
+    pub(super) fn key_residues(&self) -> usize {
+        self.residues.len()
+    }
+
+    /// Returns the constants of ciphertexts with `level` residues.
+    pub(super) fn level(&self, level: usize) -> &Level {
+        &self.levels[level - 1]
+    }
+
+    /// Returns the modulus of residue `dropped`, inverted modulo that of the earlier residue `kept`.
+    pub(super) fn drop_factor(&self, dropped: usize, kept: usize) -> Factor {
+        self.residues[kept].drop_factors[dropped - kept - 1]
+    }
+}
+
+impl Residue {
+    fn new(moduli: &[Modulus], i: usize, t: u64) -> Result<Self, ParameterError> {
+        let (modulus, prime) = (moduli[i], moduli[i].value());
+        let shared = || ParameterError::SharedFactor { plaintext_modulus: t, prime };
+        let inverse_t = inverse(t, prime).ok_or_else(shared)?;
+        let inverse_prime = inverse(prime, t).ok_or_else(shared)?;
+        let drop_factor = |later: &Modulus| Factor::new(modulus.inverse(modulus.reduce(later.value())), prime);
+        Ok(Self {
+            minus_inverse_t: Factor::new(modulus.neg(inverse_t), prime),
+            minus_inverse_mod_t: Factor::new(t - inverse_prime, t),
+            drop_factors: moduli[i + 1..].iter().map(drop_factor).collect(),
+        })
+    }
+}
+
+impl Level {
+    fn new(moduli: &[Modulus], t: u64) -> Self {
+        let unscale = moduli.iter().map(|&modulus| {
+            let others = moduli.iter().filter(|&&other| other != modulus);
+            let product = others.fold(1, |product, other| modulus.mul(product, modulus.reduce(other.value())));
+            Factor::new(modulus.mul(modulus.reduce(t), modulus.inverse(product)), modulus.value())
+        });
+        let q_mod_t = moduli.iter().fold(1, |product, modulus| {
+            (u128::from(product) * u128::from(modulus.value()) % u128::from(t)) as u64
+        });
+        Self { q_mod_t: Factor::new(q_mod_t, t), unscale: unscale.collect() }
+    }
+}
+
+/// Checks what does not need number theory.
+fn check_ranges(parameters: &Parameters) -> Result<(), ParameterError> {
+    let Parameters { ring_degree, digit_bits, reply_primes, plaintext_modulus, .. } = *parameters;
+    let residues = parameters.ciphertext_primes.len();
+    if !ring_degree.is_power_of_two() || !(8..=32768).contains(&ring_degree) {
+        return Err(ParameterError::RingDegree(ring_degree));
+    }
+    // Decryption adds up fractions of all residues in a word with five bits to spare.
+    if !(1..=32).contains(&residues) {
+        return Err(ParameterError::ResidueCount(residues));
+    }
+    if !(2..1 << 60).contains(&plaintext_modulus) {
+        return Err(ParameterError::PlaintextModulus(plaintext_modulus));
+    }
+    if !(1..=60).contains(&digit_bits) {
+        return Err(ParameterError::DigitBits(digit_bits));
+    }
+    if !(1..=residues).contains(&reply_primes) {
+        return Err(ParameterError::ReplyPrimes { reply_primes, residues });
+    }
+    Ok(())
+}
+
+/// Checks one of the primes.
+fn check_prime(ring_degree: usize, primes: &[u64], i: usize) -> Result<(), ParameterError> {
+    let (prime, double_degree) = (primes[i], 2 * ring_degree);
+    if prime >= 1 << 60 || !is_prime(prime) || prime % double_degree as u64 != 1 {
+        return Err(ParameterError::NoTransform { prime, double_degree });
+    }
+    if primes[..i].contains(&prime) {
+        return Err(ParameterError::RepeatedPrime(prime));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parameters() -> Parameters {
+        Parameters {
+            ring_degree: 8,
+            ciphertext_primes: vec![1_073_692_673, 97],
+            key_switching_prime: Some(113),
+            digit_bits: 10,
+            reply_primes: 1,
+            plaintext_modulus: 17,
+        }
+    }
+
+    fn refusal(change: impl Fn(&mut Parameters)) -> ParameterError {
+        let mut changed = parameters();
+        change(&mut changed);
+        Context::new(&changed).err().expect("refused")
+    }
+
+    #[test]
+    fn accepts_a_toy() {
+        let context = Context::new(&parameters()).expect("each prime is 1 modulo 16");
+        assert_eq!((context.top_level(), context.key_residues(), context.has_key_switching()), (2, 3, true));
+        assert!(context.encoder().is_some());
+    }
+
+    #[test]
+    fn a_plaintext_modulus_without_a_transform_has_no_encoder() {
+        for t in [2, 1 << 17, 19, 9] {
+            let context = Context::new(&Parameters { plaintext_modulus: t, ..parameters() }).expect("coprime to q");
+            assert!(context.encoder().is_none());
+        }
+    }
+
+    #[test]
+    fn refuses_unfit_numbers() {
+        use ParameterError as E;
+        assert_eq!(refusal(|p| p.ring_degree = 24), E::RingDegree(24));
+        assert_eq!(refusal(|p| p.ring_degree = 4), E::RingDegree(4));
+        assert_eq!(refusal(|p| p.ciphertext_primes.clear()), E::ResidueCount(0));
+        assert_eq!(refusal(|p| p.ciphertext_primes[1] = 113), E::RepeatedPrime(113));
+        assert_eq!(refusal(|p| p.digit_bits = 0), E::DigitBits(0));
+        assert_eq!(refusal(|p| p.plaintext_modulus = 1), E::PlaintextModulus(1));
+        assert_eq!(refusal(|p| p.reply_primes = 3), E::ReplyPrimes { reply_primes: 3, residues: 2 });
+        for prime in [0, 2, 33, 101, (1 << 61) - 1] {
+            let expected = E::NoTransform { prime, double_degree: 16 };
+            assert_eq!(refusal(|p| p.ciphertext_primes[0] = prime), expected);
+        }
+        let expected = E::SharedFactor { plaintext_modulus: 970, prime: 97 };
+        assert_eq!(refusal(|p| p.plaintext_modulus = 970), expected);
+        assert_eq!(
+            expected.to_string(),
+            "plaintext modulus 970 is a multiple of the ciphertext prime 97"
+        );
+    }
+}

@@ -1,0 +1,81 @@
+//! The secret key, and the public key made from it.
+
+use super::context::Context;
+use crate::math::poly::{Evaluations, Poly, Ring};
+use crate::math::{sample, vector};
+use rand::CryptoRng;
+use zeroize::{Zeroize, Zeroizing};
+
+/// A secret s with uniform coefficients in {-1, 0, 1}.
+///
+/// It stays where it was made: it is wiped when dropped, and neither prints nor serialises.
+pub struct SecretKey {
+    /// s under all primes, the special one included.
+    evaluations: Poly<Evaluations>,
+}
+
+impl SecretKey {
+    /// Draws a secret key from `rng`.
+    pub fn generate(context: &Context, rng: &mut impl CryptoRng) -> Self {
+        let mut ternary = Zeroizing::new(vec![0; context.ring_degree()]);
+        sample::ternary(rng, &mut ternary);
+        Self { evaluations: small(context.ring(), &ternary, context.key_residues()) }
+    }
+
+    /// Returns s, residue by residue, the special prime's last.
+    pub(super) fn evaluations(&self) -> &Poly<Evaluations> {
+        &self.evaluations
+    }
+}
+
+impl Drop for SecretKey {
+    fn drop(&mut self) {
+        self.evaluations.zeroize();
+    }
+}
+
+/// An encryption of zero under all primes, the special one included: (b, a) with b = -a s + e.
+///
+/// Where the client holds the secret key, encrypting with that is cheaper in bytes and in noise; the public key is
+/// there for comparison with schemes that encrypt with it.
+#[derive(Clone)]
+pub struct PublicKey {
+    pub(super) b: Poly<Evaluations>,
+    pub(super) a: Poly<Evaluations>,
+}
+
+impl PublicKey {
+    /// Draws the public key of a secret key: first a, then e.
+    pub fn generate(context: &Context, secret: &SecretKey, rng: &mut impl CryptoRng) -> Self {
+        let a = context.ring().uniform(context.key_residues(), rng);
+        let mut b = error(context.ring(), context.key_residues(), rng);
+        subtract_product(context.ring(), &mut b, &a, &secret.evaluations);
+        Self { b, a }
+    }
+}
+
+/// Draws an error polynomial in evaluation form.
+pub(super) fn error(ring: &Ring, residues: usize, rng: &mut impl CryptoRng) -> Poly<Evaluations> {
+    let mut error = Zeroizing::new(vec![0; ring.ring_degree()]);
+    sample::error(rng, &mut error);
+    small(ring, &error, residues)
+}
+
+/// Transforms small coefficients; the transform works in place, so nothing is left to wipe.
+fn small(ring: &Ring, coefficients: &[i8], residues: usize) -> Poly<Evaluations> {
+    ring.forward(ring.from_small(coefficients, residues))
+}
+
+/// Subtracts the product of `a` and `b` from `from`.
+pub(super) fn subtract_product(
+    ring: &Ring,
+    from: &mut Poly<Evaluations>,
+    a: &Poly<Evaluations>,
+    b: &Poly<Evaluations>,
+) {
+    ring.neg_assign(from);
+    for (i, residue) in from.residues_mut().enumerate() {
+        vector::pointwise_mul_add(ring.moduli()[i], residue, a.residue(i), b.residue(i));
+    }
+    ring.neg_assign(from);
+}

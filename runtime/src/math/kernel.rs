@@ -1,0 +1,57 @@
+//! The vector instructions a transform or a product runs on, chosen at run time.
+
+use super::lanes::{Narrow, Residues, Scalar, Wide};
+use super::modulus::Modulus;
+
+/// Moduli below this have the narrow arithmetic: 4p fits 32 bits.
+const NARROW: u64 = 1 << 30;
+
+/// A set of vector instructions.
+///
+/// The kernels differ in speed alone: each gives fully reduced residues, so results are equal bit for bit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kernel {
+    /// Plain 64-bit integers; runs everywhere.
+    Scalar,
+    /// Four lanes of 64 bits.
+    Avx2,
+    /// Eight lanes of 64 bits (AVX-512 F and DQ).
+    Avx512,
+    /// Eight lanes with 52-bit multiply-add, for moduli below 2^50; wider ones as [`Avx512`](Self::Avx512).
+    Avx512Ifma,
+}
+
+impl Kernel {
+    /// Lists every kernel, slowest first.
+    pub const ALL: [Self; 4] = [Self::Scalar, Self::Avx2, Self::Avx512, Self::Avx512Ifma];
+
+    /// Returns the fastest kernel this machine runs.
+    pub fn best() -> Self {
+        Self::ALL.into_iter().rev().find(|kernel| kernel.is_available()).expect("scalar code runs everywhere")
+    }
+
+    /// Says whether this machine has the kernel's instructions.
+    pub fn is_available(self) -> bool {
+        matches!(self, Self::Scalar)
+    }
+}
+
+/// A piece of work written once for all kernels.
+pub(super) trait Task {
+    /// Does the work with the given arithmetic; must be `#[inline(always)]`, so that it takes on the instructions of
+    /// the function it is expanded in.
+    fn run<R: Residues>(self, residues: R);
+}
+
+/// Runs a task on a kernel, with the cheapest arithmetic the modulus allows.
+///
+/// # Panics
+/// When the machine lacks the kernel.
+pub(super) fn run(kernel: Kernel, modulus: Modulus, task: impl Task) {
+    assert!(kernel.is_available(), "this machine lacks the instructions of {kernel:?}");
+    if modulus.value() < NARROW {
+        task.run(Narrow::new(Scalar, modulus));
+    } else {
+        task.run(Wide::new(Scalar, modulus));
+    }
+}

@@ -1,0 +1,15 @@
+//! Arithmetic on residues: it knows nothing of encryption.
+//!
+//! In reading order: [`modulus`] (one prime), [`ntt`] (the negacyclic transform), [`vector`] (pointwise work on whole
+//! residues), [`accumulate`] (long sums of products, reduced once), [`poly`] (polynomials over several primes),
+//! [`sample`] (uniform, ternary and error polynomials). The vector instructions behind them are chosen at run time
+//! in [`kernel`]; every kernel gives the same residues.
+
+pub mod accumulate;
+pub mod kernel;
+mod lanes;
+pub mod modulus;
+pub mod ntt;
+pub mod poly;
+pub mod sample;
+pub mod vector;
