@@ -76,7 +76,7 @@ pub fn sha256(bytes: &[u8]) -> String {
 
 /// Writes a plan as text; the same plan always gives the same text.
 pub fn to_text(plan: &Plan) -> String {
-    let style = PrettyConfig::new().indentor("  ").compact_arrays(true).separate_tuple_members(false);
+    let style = PrettyConfig::new().indentor("  ").compact_arrays(true).separate_tuple_members(false).depth_limit(3);
     let body = ron::ser::to_string_pretty(plan, style).expect("a plan is plain data");
     format!("{body}\n{CHECKSUM}{}\n", sha256(body.as_bytes()))
 }

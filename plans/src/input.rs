@@ -191,3 +191,204 @@ fn widen_grey(grey: &[f32]) -> Vec<f32> {
     }
     widened
 }
+
+#[cfg(test)]
+mod tests {
+    use std::io;
+    use std::path::PathBuf;
+
+    use ndarray::{Array, Array1, Array2, Array3, Array4};
+    use ndarray_npy::{NpzWriter, WritableElement, WriteNpyExt};
+    use proptest::prelude::*;
+    use tempfile::TempDir;
+
+    use super::*;
+
+    /// A directory that vanishes, and a file in it.
+    fn scratch(name: &str) -> (TempDir, PathBuf) {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join(name);
+        (directory, path)
+    }
+
+    fn read_bytes(bytes: &[u8], shape: &[usize], limit: Option<usize>) -> Result<Samples, InputError> {
+        let (_directory, path) = scratch("input");
+        std::fs::write(&path, bytes).unwrap();
+        read_samples(&path, shape, limit)
+    }
+
+    fn npy<A: WritableElement, D: ndarray::Dimension>(array: &Array<A, D>) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        array.write_npy(&mut bytes).unwrap();
+        bytes
+    }
+
+    fn npz(fill: impl FnOnce(&mut NpzWriter<io::Cursor<Vec<u8>>>)) -> Vec<u8> {
+        let mut writer = NpzWriter::new_compressed(io::Cursor::new(Vec::new()));
+        fill(&mut writer);
+        writer.finish().unwrap().into_inner()
+    }
+
+    fn bytes_of(shape: (usize, usize, usize)) -> Array3<u8> {
+        Array::from_shape_fn(shape, |(n, y, x)| (n * 100 + y * 10 + x) as u8)
+    }
+
+    fn message(result: Result<Samples, InputError>) -> String {
+        result.expect_err("this file is not in order").problem.to_string()
+    }
+
+    #[test]
+    fn an_archive_gives_images_and_labels() {
+        let images = bytes_of((3, 4, 5));
+        let labels = Array1::from(vec![7i64, 0, 9]);
+        let file = npz(|npz| {
+            npz.add_array("labels", &labels).unwrap();
+            npz.add_array("images", &images).unwrap();
+        });
+        let samples = read_bytes(&file, &[1, 4, 5], None).unwrap();
+        let expected: Vec<f32> = images.iter().map(|&byte| f32::from(byte) / 255.0).collect();
+        assert_eq!(samples.inputs.concat(), expected);
+        assert_eq!(samples.labels, Some(vec![7, 0, 9]));
+        let first = read_bytes(&file, &[1, 4, 5], Some(2)).unwrap();
+        assert_eq!(first, Samples { inputs: samples.inputs[..2].to_vec(), labels: Some(vec![7, 0]) });
+    }
+
+    #[test]
+    fn the_array_may_have_another_name() {
+        let data = Array2::<f32>::from_shape_fn((2, 3), |(n, x)| n as f32 - x as f32);
+        for names in [["x", "y"], ["digits", "labels"]] {
+            let file = npz(|npz| {
+                npz.add_array(names[0], &data).unwrap();
+                npz.add_array(names[1], &Array1::from(vec![1u8, 2])).unwrap();
+            });
+            let samples = read_bytes(&file, &[3], None).unwrap();
+            assert_eq!(samples.inputs, [[0.0, -1.0, -2.0], [1.0, 0.0, -1.0]]);
+            assert_eq!(samples.labels, Some(vec![1, 2]));
+        }
+    }
+
+    #[test]
+    fn one_sample_may_come_alone() {
+        let alone = Array3::<f64>::from_elem((2, 3, 4), 0.25);
+        let samples = read_bytes(&npy(&alone), &[2, 3, 4], None).unwrap();
+        assert_eq!(samples, Samples { inputs: vec![vec![0.25; 24]], labels: None });
+        assert_eq!(read_bytes(&npy(&alone), &[1, 3, 4], None).unwrap().inputs.len(), 2, "(n, H, W) serves (1, H, W)");
+    }
+
+    #[test]
+    fn grey_pictures_are_framed_for_the_colour_networks() {
+        let images = Array3::<u8>::from_shape_fn((2, 28, 28), |(n, y, x)| (1 + n * 100 + y * 3 + x) as u8);
+        let samples = read_bytes(&npy(&images), &[3, 32, 32], None).unwrap();
+        assert_eq!(samples.inputs.len(), 2);
+        for (n, input) in samples.inputs.iter().enumerate() {
+            for index in 0..3 * 32 * 32 {
+                let (y, x) = (index / 32 % 32, index % 32);
+                let inside = (2..30).contains(&y) && (2..30).contains(&x);
+                let expected = if inside { f32::from(images[[n, y - 2, x - 2]]) / 255.0 } else { 0.0 };
+                assert_eq!(input[index], expected);
+            }
+        }
+    }
+
+    #[test]
+    fn another_margin_is_not_guessed() {
+        let text = message(read_bytes(&npy(&bytes_of((2, 6, 6))), &[1, 8, 8], None));
+        assert!(text.contains("[2, 6, 6]") && text.contains("[1, 8, 8]"), "{text}");
+        let text = message(read_bytes(&npy(&bytes_of((2, 28, 28))), &[1, 32, 32], None));
+        assert!(text.starts_with("array has shape [2, 28, 28], but the network takes [1, 32, 32]"), "{text}");
+    }
+
+    #[test]
+    fn what_a_file_lacks_is_named() {
+        let two = npz(|npz| {
+            npz.add_array("b", &bytes_of((1, 2, 2))).unwrap();
+            npz.add_array("a", &bytes_of((1, 2, 2))).unwrap();
+        });
+        let text = message(read_bytes(&two, &[1, 2, 2], None));
+        assert!(text.starts_with(r#"holds ["a", "b"], and it is not clear which"#), "{text}");
+        let text = message(read_bytes(&npz(|_| {}), &[1, 2, 2], None));
+        assert!(text.starts_with("holds [], "), "{text}");
+        let text = message(read_bytes(&npy(&bytes_of((0, 2, 2))), &[1, 2, 2], None));
+        assert!(text.starts_with("array holds no sample"), "{text}");
+        assert!(matches!(read_bytes(b"images", &[1], None).unwrap_err().problem, InputProblem::UnknownFormat));
+        assert!(matches!(read_bytes(b"", &[1], None).unwrap_err().problem, InputProblem::UnknownFormat));
+        let (_directory, path) = scratch("absent.npz");
+        let error = read_samples(&path, &[1], None).unwrap_err();
+        assert!(error.to_string().contains("absent.npz`: cannot be read"), "{error}");
+    }
+
+    #[test]
+    fn integers_other_than_bytes_are_refused_as_pixels() {
+        let text = message(read_bytes(&npy(&Array2::<i32>::zeros((2, 3))), &[3], None));
+        assert!(text.starts_with("array has dtype '<i4' and must have uint8, float32 or float64"), "{text}");
+    }
+
+    #[test]
+    fn numbers_must_be_finite() {
+        let mut images = Array2::<f32>::zeros((3, 4));
+        images[[2, 1]] = f32::NAN;
+        let text = message(read_bytes(&npy(&images), &[4], None));
+        assert!(text.starts_with("sample 2 is NaN at index 1"), "{text}");
+        assert_eq!(read_bytes(&npy(&images), &[4], Some(2)).unwrap().inputs.len(), 2);
+        let large = Array2::<f64>::from_elem((1, 2), 1e300);
+        let text = message(read_bytes(&npy(&large), &[2], None));
+        assert!(text.starts_with("sample 0 is inf at index 0"), "{text}");
+    }
+
+    #[test]
+    fn labels_must_be_one_class_a_sample() {
+        let labelled = |labels: Array1<i16>| {
+            npz(|npz| {
+                npz.add_array("images", &bytes_of((3, 2, 2))).unwrap();
+                npz.add_array("labels", &labels).unwrap();
+            })
+        };
+        let text = message(read_bytes(&labelled(Array1::zeros(2)), &[1, 2, 2], None));
+        assert!(text.starts_with("the labels have shape [2] for 3 samples"), "{text}");
+        let text = message(read_bytes(&labelled(Array1::from(vec![0, -1, 2])), &[1, 2, 2], None));
+        assert!(text.starts_with("the label of sample 1 is -1"), "{text}");
+        let real = npz(|npz| {
+            npz.add_array("images", &bytes_of((3, 2, 2))).unwrap();
+            npz.add_array("labels", &Array1::<f32>::zeros(3)).unwrap();
+        });
+        let text = message(read_bytes(&real, &[1, 2, 2], None));
+        assert!(text.starts_with("array `labels` has dtype '<f4' and must have an integer type"), "{text}");
+    }
+
+    #[test]
+    fn damage_inside_an_archive_is_noticed() {
+        let mut writer = NpzWriter::new(io::Cursor::new(Vec::new()));
+        writer.add_array("images", &Array3::<u8>::from_elem((2, 2, 2), 0xA5)).unwrap();
+        let mut file = writer.finish().unwrap().into_inner();
+        let data = file.windows(8).position(|window| window == [0xA5; 8]).expect("stored without compression");
+        file[data + 3] ^= 1;
+        let text = message(read_bytes(&file, &[1, 2, 2], None));
+        assert!(text.starts_with("array `images` is damaged"), "{text}");
+    }
+
+    proptest! {
+        #[test]
+        fn floats_come_back(n in 1usize..4, shape in [1usize..4, 1..5, 1..5], seed in any::<u32>(), double: bool) {
+            let number = |index: usize| (seed.wrapping_mul(index as u32 + 1) as f32) / 1e6 - 1000.0;
+            let values: Vec<f32> = (0..n * shape.iter().product::<usize>()).map(number).collect();
+            let array = Array4::from_shape_vec((n, shape[0], shape[1], shape[2]), values.clone()).unwrap();
+            let file = if double { npy(&array.mapv(f64::from)) } else { npy(&array) };
+            prop_assert_eq!(read_bytes(&file, &shape, None).unwrap().inputs.concat(), values);
+        }
+
+        #[test]
+        fn no_cut_or_broken_file_panics(cut in 0usize..2000, at in 0usize..2000, flip in 0u8..=255, kind in 0..2) {
+            let mut file = match kind {
+                0 => npy(&bytes_of((3, 4, 5))),
+                _ => npz(|npz| {
+                    npz.add_array("images", &bytes_of((3, 4, 5))).unwrap();
+                    npz.add_array("labels", &Array1::<u8>::zeros(3)).unwrap();
+                }),
+            };
+            let (cut, at) = (cut % file.len(), at % file.len());
+            prop_assert!(read_bytes(&file[..cut], &[1, 4, 5], None).is_err());
+            file[at] ^= flip;
+            let _ = read_bytes(&file, &[1, 4, 5], None);
+        }
+    }
+}

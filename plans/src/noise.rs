@@ -109,8 +109,7 @@ struct Terms {
 impl Profile {
     /// Counts the terms of every output of a program.
     pub fn new(layout: &Layout, program: &Program) -> Profile {
-        let masks: BTreeSet<Offset> =
-            layout.grid.offsets().filter(|&offset| layout.mask(offset).is_some()).collect();
+        let masks: BTreeSet<Offset> = layout.grid.offsets().filter(|&offset| layout.mask(offset).is_some()).collect();
         let terms = |instructions: &Vec<Instruction>| {
             let mut terms = Terms::default();
             for instruction in instructions {
@@ -141,7 +140,8 @@ pub fn estimate(parameters: &Parameters, profile: &Profile, key: EncryptionKey) 
     let switched = key_switch_variance(parameters);
     let product = product_factor(parameters);
     let variance = |terms: &Terms| {
-        let [still, rotated] = [terms.still, terms.rotated].map(|[plain, masked]| plain as f64 + masked as f64 * product);
+        let [still, rotated] =
+            [terms.still, terms.rotated].map(|[plain, masked]| plain as f64 + masked as f64 * product);
         (still * fresh + rotated * (fresh + switched)) * product + terms.switches as f64 * switched + ROUNDING
     };
     let evaluated = profile.outputs.iter().map(variance).fold(0.0, f64::max);

@@ -80,6 +80,7 @@ pub struct KeySet {
 }
 
 /// A stretch of a plan on one side.
+#[expect(clippy::large_enum_variant, reason = "a plan has a handful of stages, and a box would show in every match")]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Stage {
     /// In the clear, on the client.

@@ -16,22 +16,25 @@ fn operators() -> impl Strategy<Value = Linear> {
             let shape = (Just([groups * inputs, groups * outputs]), Just(groups), pair(1..7), pair(1..4));
             (shape, pair(1..4), pair(0..3), pair(1..3), pair(0..3))
         })
-        .prop_filter_map("the kernel must fit", |((channels, groups, image, kernel), strides, pads, dilations, after)| {
-            let output = [0, 1].map(|axis| {
-                let padded = image[axis] + pads[axis] + after[axis];
-                let reach = dilations[axis] * (kernel[axis] - 1) + 1;
-                padded.checked_sub(reach).map_or(0, |room| room / strides[axis] + 1)
-            });
-            (output[0] > 0 && output[1] > 0).then_some(Linear::Conv(Conv {
-                input: [channels[0], image[0], image[1]],
-                output: [channels[1], output[0], output[1]],
-                kernel,
-                strides,
-                pads_before: pads,
-                dilations,
-                groups,
-            }))
-        });
+        .prop_filter_map(
+            "the kernel must fit",
+            |((channels, groups, image, kernel), strides, pads, dilations, after)| {
+                let output = [0, 1].map(|axis| {
+                    let padded = image[axis] + pads[axis] + after[axis];
+                    let reach = dilations[axis] * (kernel[axis] - 1) + 1;
+                    padded.checked_sub(reach).map_or(0, |room| room / strides[axis] + 1)
+                });
+                (output[0] > 0 && output[1] > 0).then_some(Linear::Conv(Conv {
+                    input: [channels[0], image[0], image[1]],
+                    output: [channels[1], output[0], output[1]],
+                    kernel,
+                    strides,
+                    pads_before: pads,
+                    dilations,
+                    groups,
+                }))
+            },
+        );
     let dense = (1usize..40, 1usize..40).prop_map(|(inputs, outputs)| Linear::Dense(Dense { inputs, outputs }));
     prop_oneof![3 => conv, 1 => dense]
 }
@@ -44,15 +47,15 @@ fn packings() -> impl Strategy<Value = SlotPacking> {
             prop_oneof![Just(TapOrder::Inputs), Just(TapOrder::Outputs), Just(TapOrder::Mixed)],
         )
     ];
-    (alignments, 0u32..4)
-        .prop_map(|((alignment, taps), log)| SlotPacking { alignment, taps, baby_shifts: 1 << log })
+    (alignments, 0u32..4).prop_map(|((alignment, taps), log)| SlotPacking { alignment, taps, baby_shifts: 1 << log })
 }
 
 /// The nested loops of the textbook.
 fn naive(operator: &Linear, weights: &[i32], bias: &[i64], x: &[i32]) -> Vec<i64> {
     let conv = match operator {
         Linear::Dense(dense) => {
-            let row = |m: usize| (0..dense.inputs).map(move |i| i64::from(weights[m * dense.inputs + i]) * i64::from(x[i]));
+            let row =
+                |m: usize| (0..dense.inputs).map(move |i| i64::from(weights[m * dense.inputs + i]) * i64::from(x[i]));
             return (0..dense.outputs).map(|m| bias[m] + row(m).sum::<i64>()).collect();
         }
         Linear::Conv(conv) => conv,

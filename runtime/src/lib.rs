@@ -1,2 +1,3 @@
 //! placeholder
+pub mod bfv;
 pub mod math;

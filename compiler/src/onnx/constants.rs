@@ -48,7 +48,7 @@ pub(super) fn check(graph: &GraphProto, flow: &Flow, problems: &mut Problems) {
     let live = graph.node.iter().enumerate().filter(|(index, _)| flow.live[*index]);
     for (index, node) in live.filter(|(_, node)| !flow.is_variable(node)) {
         if let ("Constant", Some(tensor)) = (node.op_type.as_str(), node.attribute.iter().find_map(|a| a.t.as_ref())) {
-            made(node).for_each(|output| drop(stored.insert(output, tensor)));
+            stored.extend(made(node).map(|output| (output, tensor)));
         }
         let Some(size) = result_size(node, &sizes, &stored) else {
             problems.node(index, Reason::Operator);
@@ -57,7 +57,7 @@ pub(super) fn check(graph: &GraphProto, flow: &Flow, problems: &mut Problems) {
         if size.elements > LARGEST_TENSOR {
             problems.node(index, too_large(&size));
         }
-        made(node).for_each(|output| drop(sizes.insert(output, size.clone())));
+        sizes.extend(made(node).map(|output| (output, size.clone())));
     }
 }
 

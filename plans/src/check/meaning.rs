@@ -32,7 +32,8 @@ pub(super) fn check(plan: &Plan) -> Result<(), PlanError> {
                 for step in steps {
                     let stage = format!("step `{}`", step.name);
                     let input = read(&stage, &shapes, step.input)?;
-                    client_step(step, &input).map_err(|problem| PlanError::Operator { stage: stage.clone(), problem })?;
+                    client_step(step, &input)
+                        .map_err(|problem| PlanError::Operator { stage: stage.clone(), problem })?;
                     define(&stage, &mut shapes, step.output, step.shape.clone())?;
                 }
             }
@@ -66,14 +67,15 @@ fn read(stage: &str, shapes: &BTreeMap<ValueId, Vec<usize>>, value: ValueId) -> 
 }
 
 fn define(
-    stage: &str, shapes: &mut BTreeMap<ValueId, Vec<usize>>, value: ValueId, shape: Vec<usize>,
+    stage: &str,
+    shapes: &mut BTreeMap<ValueId, Vec<usize>>,
+    value: ValueId,
+    shape: Vec<usize>,
 ) -> Result<(), PlanError> {
     tensor(stage, &shape)?;
     match shapes.insert(value, shape) {
         None => Ok(()),
-        Some(_) => {
-            Err(PlanError::Value { stage: stage.to_owned(), value: value.0, problem: "is defined twice" })
-        }
+        Some(_) => Err(PlanError::Value { stage: stage.to_owned(), value: value.0, problem: "is defined twice" }),
     }
 }
 

@@ -183,9 +183,8 @@ pub fn check(plan: Plan) -> Result<CheckedPlan, PlanError> {
         let counted: Vec<Rotation> = counted.into_iter().collect();
         stated(&format!("key set {key_set}"), "Galois keys", &set.galois, &counted)?;
     }
-    let coefficients = |stage: &ServerStage| {
-        plan.key_sets[stage.key_set].parameters.ring_degree * stage.cost.ciphertexts_down
-    };
+    let coefficients =
+        |stage: &ServerStage| plan.key_sets[stage.key_set].parameters.ring_degree * stage.cost.ciphertexts_down;
     let found = plan.server_stages().map(coefficients).sum();
     if found > COEFFICIENTS {
         return Err(PlanError::TooLarge { found });
@@ -217,15 +216,17 @@ fn server_stage(plan: &Plan, stage: &ServerStage, galois: &mut [BTreeSet<Rotatio
     stated(&name(), "costs", &stage.cost, &cost)?;
     let budget = noise::estimate(parameters, &Profile::new(&layout, &program), EncryptionKey::Secret);
     stated(&name(), "budgets", &stage.budget, &budget)?;
-    // Written so that a budget that is no number fails too.
-    if !(budget.reply_bits >= 0.0) {
+    if budget.reply_bits.is_nan() || budget.reply_bits < 0.0 {
         return Err(PlanError::Budget { stage: name(), budget_bits: budget.reply_bits });
     }
     Ok(layout)
 }
 
 fn stated<T: PartialEq + std::fmt::Debug>(
-    stage: &str, what: &'static str, stated: &T, counted: &T,
+    stage: &str,
+    what: &'static str,
+    stated: &T,
+    counted: &T,
 ) -> Result<(), PlanError> {
     if stated == counted {
         return Ok(());

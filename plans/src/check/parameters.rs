@@ -27,7 +27,10 @@ pub(super) fn check(key_set: usize, parameters: &Parameters) -> Result<(), PlanE
     all.push(parameters.plaintext_modulus);
     for (index, &prime) in all.iter().enumerate() {
         if prime >> LARGEST_PRIME_BITS != 0 || prime % (2 * ring_degree as u64) != 1 || !is_prime(prime) {
-            return wrong(format!("{prime} is no prime below 2^{LARGEST_PRIME_BITS} that is 1 modulo {}", 2 * ring_degree));
+            return wrong(format!(
+                "{prime} is no prime below 2^{LARGEST_PRIME_BITS} that is 1 modulo {}",
+                2 * ring_degree
+            ));
         }
         if all[..index].contains(&prime) {
             return wrong(format!("the prime {prime} occurs twice"));

@@ -143,7 +143,7 @@ fn global_average_pool([channels, height, width]: [usize; 3], x: &[f32]) -> Vec<
 }
 
 fn affine(scale: &[f32], shift: &[f32], x: &[f32]) -> Vec<f32> {
-    assert!(scale.len() == shift.len() && x.len() % scale.len().max(1) == 0, "a factor and a summand a channel");
+    assert!(scale.len() == shift.len() && x.len().is_multiple_of(scale.len()), "a factor and a summand a channel");
     let mut output = Vec::with_capacity(x.len());
     let plane = (x.len() / scale.len().max(1)).max(1);
     for ((channel, factor), summand) in x.chunks_exact(plane).zip(scale).zip(shift) {
@@ -157,7 +157,7 @@ fn softmax(axis: usize, shape: &[usize], x: &[f32]) -> Vec<f32> {
     let mut output = x.to_vec();
     let length = shape[axis];
     let stride: usize = shape[axis + 1..].iter().product();
-    for first in (0..x.len()).filter(|index| index / stride % length == 0) {
+    for first in (0..x.len()).filter(|index| (index / stride).is_multiple_of(length)) {
         let line = || (0..length).map(|step| first + step * stride);
         let largest = line().fold(f32::NEG_INFINITY, |best, index| if x[index] > best { x[index] } else { best });
         let mut sum = 0.0;

@@ -31,7 +31,7 @@ pub fn quantize(quantizer: &Quantizer, x: &[f32]) -> Vec<i32> {
 pub fn dequantize(layer: &LinearLayer, accumulators: &[i64]) -> Vec<f32> {
     let channels = layer.output_scales.len();
     assert!(
-        channels > 0 && accumulators.len() % channels == 0,
+        channels > 0 && accumulators.len().is_multiple_of(channels),
         "{} accumulators do not fill {channels} output channels",
         accumulators.len()
     );

@@ -187,3 +187,95 @@ fn parse_shape(text: &str) -> Option<Vec<usize>> {
     let (sizes, _) = text.strip_prefix('(')?.split_once(')')?;
     sizes.split(',').map(str::trim).filter(|size| !size.is_empty()).map(|size| size.parse().ok()).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn file(header: &str, data: &[u8]) -> Vec<u8> {
+        let length = (header.len() as u16).to_le_bytes();
+        [MAGIC, &[1, 0], &length, header.as_bytes(), data].concat()
+    }
+
+    fn header(descriptor: &str, column_major: &str, shape: &str) -> String {
+        format!("{{'descr': {descriptor}, 'fortran_order': {column_major}, 'shape': {shape}, }}\n")
+    }
+
+    fn open(file: &[u8]) -> Result<Array<&[u8]>, String> {
+        Array::open("array", file).map_err(|problem| problem.to_string())
+    }
+
+    #[test]
+    fn numbers_of_every_kind_and_order_are_read() {
+        let cases: [(&str, &[u8], f64); 10] = [
+            ("'|u1'", &[200], 200.0),
+            ("'|i1'", &[200], -56.0),
+            ("'<u2'", &[1, 2], 513.0),
+            ("'>u2'", &[1, 2], 258.0),
+            ("'<i4'", &[254, 255, 255, 255], -2.0),
+            ("'>i8'", &[255, 255, 255, 255, 255, 255, 255, 253], -3.0),
+            ("'<u8'", &[1, 0, 0, 0, 1, 0, 0, 0], 4_294_967_297.0),
+            ("'<f4'", &[0, 0, 0x20, 0xC0], -2.5),
+            ("'>f4'", &[0xC0, 0x20, 0, 0], -2.5),
+            ("'>f8'", &[0x3F, 0xE0, 0, 0, 0, 0, 0, 0], 0.5),
+        ];
+        for (descriptor, data, value) in cases {
+            let file = file(&header(descriptor, "False", "(1,)"), data);
+            let mut array = open(&file).unwrap();
+            assert_eq!(array.read(1, 0, 1, |value| value).unwrap(), [value], "{descriptor}");
+            array.finish().unwrap();
+        }
+    }
+
+    #[test]
+    fn shapes_of_every_rank_are_read() {
+        for (text, shape) in [("()", vec![]), ("(3,)", vec![3]), ("(2, 3)", vec![2, 3]), ("(1,2,0)", vec![1, 2, 0])] {
+            assert_eq!(open(&file(&header("'<f4'", "False", text), &[])).unwrap().shape, shape);
+        }
+    }
+
+    #[test]
+    fn malformed_headers_are_named() {
+        let cases = [
+            (header("'<f4'", "False", "(3"), "no `shape`, or a bad one"),
+            (header("'<f4'", "False", "(-3,)"), "no `shape`, or a bad one"),
+            (header("'<f4'", "False", "(99999999999999999999,)"), "no `shape`, or a bad one"),
+            ("{'shape': (3,)}".to_owned(), "no `descr`"),
+            ("{'descr': '<f4', 'shape': (3,)}".to_owned(), "no `fortran_order`"),
+            (header("'<c8'", "False", "(3,)"), "dtype '<c8'"),
+            (header("'<f2'", "False", "(3,)"), "dtype '<f2'"),
+            (header("'<f\u{e9}'", "False", "(3,)"), "dtype '<f\u{e9}'"),
+            (header("[('a', '<f4')]", "False", "(3,)"), "dtype '[...]'"),
+            (header("'<f4'", "True", "(3, 2)"), "column-major"),
+        ];
+        for (header, expected) in cases {
+            let text = open(&file(&header, &[])).err().expect("a malformed header");
+            assert!(text.contains(expected), "{text}");
+        }
+    }
+
+    #[test]
+    fn broken_prefixes_are_named() {
+        let whole = file(&header("'<f4'", "False", "(1,)"), &[0; 4]);
+        for length in 0..whole.len() - 4 {
+            assert!(open(&whole[..length]).err().expect("cut").contains("cut short"), "at {length}");
+        }
+        let mut version = whole.clone();
+        version[6] = 9;
+        assert!(open(&version).err().expect("version 9").contains("unknown format version"));
+        let long = [MAGIC, &[2, 0], &u32::MAX.to_le_bytes()].concat();
+        assert!(open(&long).err().expect("4 GiB of header").contains("too long"));
+    }
+
+    #[test]
+    fn missing_and_spare_data_are_noticed() {
+        let file = file(&header("'<f4'", "False", "(2,)"), &[0; 7]);
+        let mut array = open(&file).unwrap();
+        assert_eq!(array.read(1, 0, 2, |value| value).unwrap(), [0.0]);
+        let text = array.read(1, 1, 2, |value| value).unwrap_err().to_string();
+        assert!(text.starts_with("array ends after 1 of 2 entries"), "{text}");
+        let mut array = open(&file).unwrap();
+        array.read(1, 0, 1, |value| value).unwrap();
+        assert!(array.finish().unwrap_err().to_string().contains("more data than its shape needs"));
+    }
+}

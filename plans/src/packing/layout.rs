@@ -3,7 +3,7 @@
 use crate::op::Linear;
 use crate::packing::grid::{Grid, Offset};
 use crate::packing::placement::Placement;
-use crate::packing::program::{Program, Product, Sum};
+use crate::packing::program::{Product, Program, Sum};
 use crate::packing::{Alignment, SlotPacking, TapOrder};
 
 /// Where every number of one stage sits, for one ring degree.

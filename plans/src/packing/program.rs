@@ -121,8 +121,7 @@ impl Reach {
         let phases = layout.grid.phases[0] * layout.grid.phases[1];
         let swaps = if placement.swaps { 2 } else { 1 };
         let len = placement.outputs * swaps * placement.shifts * placement.inputs * phases;
-        let mut reach =
-            Reach { phases, shifts: placement.shifts, inputs: placement.inputs, reached: vec![false; len] };
+        let mut reach = Reach { phases, shifts: placement.shifts, inputs: placement.inputs, reached: vec![false; len] };
         let groups = |to: usize, from: usize| match &layout.operator {
             crate::op::Linear::Dense(_) => true,
             crate::op::Linear::Conv(conv) => {
@@ -231,8 +230,7 @@ fn products(layout: &Layout, reach: &Reach, babies: &[Offset], at: Position, swa
             let first = reach.index(at.output, at.swap, at.shift + low, input, swaps);
             let phases = &reach.reached[first..first + reach.phases];
             for &offset in babies {
-                let whole =
-                    Offset { down: at.offset.down + offset.down, right: at.offset.right + offset.right };
+                let whole = Offset { down: at.offset.down + offset.down, right: at.offset.right + offset.right };
                 let mut reached = (0..reach.phases).filter(|&phase| phases[phase]);
                 if reached.any(|phase| layout.tap(phase, whole).is_some()) {
                     let steps = layout.shift_steps(low) + layout.grid.steps(offset);

@@ -9,8 +9,12 @@ pub(super) fn lift_signed<T: Copy + Into<i64>>(to: Modulus, bound: u64, values: 
 
 /// Writes the centred representatives, of size up to (p - 1)/2, of residues of `from` as residues of `to`.
 pub(super) fn lift_centered(from: Modulus, to: Modulus, values: &[u64], out: &mut [u64]) {
-    let half = from.value() / 2;
-    lift(to, half, values.iter().map(|&value| center(value, from.value(), half)), out);
+    lift_centered_from(from.value(), to, values, out);
+}
+
+/// As [`lift_centered`] from any modulus below 2^62, in particular t; an even one's half stays positive.
+pub(super) fn lift_centered_from(from: u64, to: Modulus, values: &[u64], out: &mut [u64]) {
+    lift(to, from / 2, values.iter().map(|&value| center(value, from, from / 2)), out);
 }
 
 /// Returns `value` in [0, modulus) if it is at most `half`, else `value` - `modulus`; without a branch.

@@ -25,14 +25,52 @@ impl<'a> ScaledMessage<'a> {
         Self { context, rests: Zeroizing::new(rests) }
     }
 
-    /// Lists the N coefficients of round(qm/t) modulo the prime of residue i, which the level keeps.
-    pub fn residue(&self, i: usize) -> impl Iterator<Item = u64> {
+    /// Adds the N coefficients of round(qm/t) modulo the prime of residue i, which the level keeps.
+    pub fn add_to(&self, i: usize, residue: &mut [u64]) {
         let t = self.context.plaintext_modulus();
         let (factor, modulus) = (self.context.residue(i).minus_inverse_t, self.context.modulus(i).value());
-        self.rests.iter().map(move |&rest| {
+        for (word, &rest) in residue.iter_mut().zip(self.rests.iter()) {
             // Above t/2 the centred rest is `rest` - t, and -(rest - t) t^-1 = -rest t^-1 + 1.
-            let above = (t.wrapping_sub(2 * rest)) >> 63;
-            subtract_once(factor.mul(rest) + above, modulus)
-        })
+            let above = t.wrapping_sub(2 * rest) >> 63;
+            let scaled = subtract_once(factor.mul(rest) + above, modulus);
+            *word = subtract_once(*word + scaled, modulus);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use chococ_plans::params::Parameters;
+
+    #[test]
+    fn scales_as_division_of_long_integers_does() {
+        for t in [2, 17, 1 << 10, 65_537] {
+            let parameters = Parameters {
+                ring_degree: 8,
+                ciphertext_primes: vec![1_073_692_673, 97, 113],
+                key_switching_prime: None,
+                digit_bits: 10,
+                reply_primes: 1,
+                plaintext_modulus: t,
+            };
+            let context = Context::new(&parameters).expect("each prime is 1 modulo 16");
+            let messages: Vec<u64> = [0, 1, t / 3, t / 2, t / 2 + 1, t - 1, 1, 0].map(|m| m % t).to_vec();
+            let plaintext = Plaintext::from_coefficients(&context, messages.clone());
+            for level in 1..=3 {
+                let primes = &parameters.ciphertext_primes[..level];
+                let q: u64 = primes.iter().product();
+                let message = ScaledMessage::new(&context, level, &plaintext);
+                for (i, prime) in primes.iter().enumerate() {
+                    let mut scaled = [prime - 1; 8];
+                    message.add_to(i, &mut scaled);
+                    for (scaled, &m) in scaled.iter().zip(&messages) {
+                        // round(qm/t), a tie rounded down.
+                        let exact = (2 * u128::from(q) * u128::from(m) + u128::from(t) - 1) / (2 * u128::from(t));
+                        assert_eq!(u128::from(scaled + 1) % u128::from(*prime), exact % u128::from(*prime));
+                    }
+                }
+            }
+        }
     }
 }

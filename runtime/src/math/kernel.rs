@@ -52,6 +52,15 @@ pub(super) fn run(kernel: Kernel, modulus: Modulus, task: impl Task) {
     if modulus.value() < NARROW {
         task.run(Narrow::new(Scalar, modulus));
     } else {
-        task.run(Wide::new(Scalar, modulus));
+        run_wide(kernel, modulus, task);
     }
+}
+
+/// Runs a task on a kernel, with the arithmetic whose multiplication by a constant takes any word.
+///
+/// # Panics
+/// When the machine lacks the kernel.
+pub(super) fn run_wide(kernel: Kernel, modulus: Modulus, task: impl Task) {
+    assert!(kernel.is_available(), "this machine lacks the instructions of {kernel:?}");
+    task.run(Wide::new(Scalar, modulus));
 }

@@ -53,7 +53,7 @@ pub(super) fn quantize_layer(
     let quantizer = options.quantizers[usize::from(best.clipped_activations)];
     let chosen = &options.weights[usize::from(best.clipped_weights)];
 
-    let IntegerBias { bias, output_scales } = corrected_bias(site, layer, &quantizer, chosen);
+    let IntegerBias { bias, output_scales } = corrected_bias(site, &quantizer, chosen);
     if !output_scales.iter().all(|scale| scale.is_finite()) {
         return Err(Error::NotFinite { node: layer.name.into(), kind: site.operator.kind().into() });
     }
@@ -94,7 +94,7 @@ fn silent_channels(layer: &FloatLayer, inputs: usize, observed: &Observed) -> Ve
     }
 }
 
-fn corrected_bias(site: &Site, layer: &FloatLayer, quantizer: &Quantizer, weights: &WeightCodes) -> IntegerBias {
+fn corrected_bias(site: &Site, quantizer: &Quantizer, weights: &WeightCodes) -> IntegerBias {
     let all: Vec<usize> = (0..site.inputs.len()).collect();
     let targets = site.reference.means(site.index, &all);
     let means = accumulator_means(site.operator, site.inputs, quantizer, weights);

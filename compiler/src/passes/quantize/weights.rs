@@ -27,7 +27,7 @@ impl WeightCodes {
         WeightCodes::by_row(weights, rows, |row| least_squares_scale(row, bits), bits)
     }
 
-    fn by_row(weights: &[f32], rows: usize, scale: impl Fn(&[f32]) -> f32 + Sync, bits: u32) -> WeightCodes {
+    fn by_row(weights: &[f32], rows: usize, scale: impl Fn(&[f32]) -> f32 + Sync + Send, bits: u32) -> WeightCodes {
         let taps = weights.len() / rows;
         let row_scales: Vec<f32> = weights.par_chunks_exact(taps).map(scale).collect();
         let rows = weights.chunks_exact(taps).zip(&row_scales);

@@ -102,7 +102,29 @@ pub(super) trait Residues: Copy {
     fn sub_modulus_once(self, x: Vector<Self>) -> Vector<Self>;
     /// Multiplies two reduced vectors; the result is reduced.
     fn product(self, x: Vector<Self>, y: Vector<Self>) -> Vector<Self>;
+
+    /// How many planes a sum of products has.
+    const PLANES: usize;
+    /// How sums of products are held.
+    fn sum_form(modulus: Modulus) -> SumForm;
+    /// Makes room for as many products as the form's capacity, where that is cheap; else returns its argument.
+    fn make_room(self, planes: Planes<Self>) -> Planes<Self>;
+    /// Adds the product of two reduced vectors to a sum.
+    fn add_product(self, planes: Planes<Self>, x: Vector<Self>, y: Vector<Self>) -> Planes<Self>;
 }
+
+/// A sum of products without modular reduction, spread over planes of 64-bit words.
+pub(super) struct SumForm {
+    /// What a one in each plane stands for, modulo the prime: the sum is the planes weighted by these.
+    pub weights: Vec<u64>,
+    /// How many products an empty sum can take in.
+    pub capacity: usize,
+    /// Whether `make_room` makes room for `capacity` products, whatever came before.
+    pub makes_room: bool,
+}
+
+/// The planes of a sum in registers; a form with fewer leaves the rest zero.
+pub(super) type Planes<R> = [Vector<R>; 3];
 
 /// The register of an arithmetic.
 pub(super) type Vector<R> = <<R as Residues>::Lanes as Lanes>::Vector;

@@ -1,6 +1,6 @@
 //! Arithmetic for primes below 2^30: three 32-bit multiplications a product.
 
-use super::{Lanes, Modulus, Residues, Table, quotients};
+use super::{Lanes, Modulus, Planes, Residues, SumForm, Table, quotients};
 
 /// Lazy arithmetic with laziness 2: values lie below 4p < 2^32, so a lane's high half is zero.
 #[derive(Clone, Copy)]
@@ -11,6 +11,9 @@ pub(in crate::math) struct Narrow<L: Lanes> {
     /// floor(2^(bits + 31) / p), below 2^32.
     product_ratio: L::Vector,
     bits: u32,
+    /// 2^32 mod p.
+    half_word: L::Vector,
+    low_half: L::Vector,
 }
 
 impl<L: Lanes> Narrow<L> {
@@ -25,6 +28,8 @@ impl<L: Lanes> Narrow<L> {
             // floor(floor(r * 2^32) / 2^32) = floor(r): the 64-bit ratio holds the 32-bit one.
             product_ratio: lanes.splat(modulus.product_ratio() >> 32),
             bits: modulus.bits(),
+            half_word: lanes.splat(half_word(modulus)),
+            low_half: lanes.splat(u64::from(u32::MAX)),
         }
     }
 }
@@ -100,4 +105,31 @@ impl<L: Lanes> Residues for Narrow<L> {
         let multiple = lanes.mul_32(lanes.shift_right(z, self.bits - 1), self.product_ratio);
         self.canonical(lanes.sub(z, lanes.mul_32(lanes.shift_right(multiple, 32), self.modulus)))
     }
+    const PLANES: usize = 1;
+
+    /// One plane, for products below 2^60: at least 11 fit beside what `make_room` leaves.
+    fn sum_form(modulus: Modulus) -> SumForm {
+        let left = ((1 << 32) - 1) * half_word(modulus) + ((1 << 32) - 1);
+        let largest = (modulus.value() - 1).pow(2);
+        SumForm { weights: vec![1], capacity: ((u64::MAX - left) / largest) as usize, makes_room: true }
+    }
+
+    /// Folds the high half onto the low one: h 2^32 + l = h (2^32 mod p) + l < 2^62 + 2^32.
+    #[inline(always)]
+    fn make_room(self, [sum, ..]: Planes<Self>) -> Planes<Self> {
+        let lanes = self.lanes;
+        let high = lanes.mul_32(lanes.shift_right(sum, 32), self.half_word);
+        [lanes.add(high, lanes.and(sum, self.low_half)), lanes.splat(0), lanes.splat(0)]
+    }
+
+    #[inline(always)]
+    fn add_product(self, [sum, ..]: Planes<Self>, x: L::Vector, y: L::Vector) -> Planes<Self> {
+        let lanes = self.lanes;
+        [lanes.add(sum, lanes.mul_32(x, y)), lanes.splat(0), lanes.splat(0)]
+    }
+}
+
+/// Returns 2^32 mod p.
+fn half_word(modulus: Modulus) -> u64 {
+    modulus.reduce(1 << 32)
 }

@@ -1,6 +1,6 @@
 //! Arithmetic for every prime below 2^61: 64-bit products put together from halves.
 
-use super::{Lanes, Modulus, Residues, Table, quotients};
+use super::{Lanes, Modulus, Planes, Residues, SumForm, Table, quotients};
 
 /// Lazy arithmetic with laziness 4: values lie below 8p < 2^64.
 ///
@@ -14,6 +14,8 @@ pub(in crate::math) struct Wide<L: Lanes> {
     four_times: L::Vector,
     product_ratio: L::Vector,
     bits: u32,
+    /// 2^h - 1, for operands split at h = ceil(bits / 2) bits.
+    low_part: L::Vector,
 }
 
 impl<L: Lanes> Wide<L> {
@@ -27,6 +29,7 @@ impl<L: Lanes> Wide<L> {
             four_times: lanes.splat(4 * modulus.value()),
             product_ratio: lanes.splat(modulus.product_ratio()),
             bits: modulus.bits(),
+            low_part: lanes.splat((1 << modulus.bits().div_ceil(2)) - 1),
         }
     }
 }
@@ -100,5 +103,33 @@ impl<L: Lanes> Residues for Wide<L> {
         let top = lanes.mul_high_about(lanes.shift_left(x, 64 - self.bits), lanes.add(y, y));
         let multiple = lanes.mul_high_about(top, self.product_ratio);
         self.canonical(lanes.sub(lanes.mul_low(x, y), lanes.mul_low(multiple, self.modulus)))
+    }
+    const PLANES: usize = 3;
+
+    /// Three planes, of weights 1, 2^h and 2^2h, for the products of halves of h = ceil(bits / 2) bits. A product adds
+    /// less than 2^2h, 2^(bits + 1) and 2^2h to them, so each holds 2^(63 - bits) of them or more.
+    fn sum_form(modulus: Modulus) -> SumForm {
+        let weight = modulus.reduce(1 << modulus.bits().div_ceil(2));
+        let weights = vec![1, weight, modulus.mul(weight, weight)];
+        SumForm { weights, capacity: 1 << (63 - modulus.bits()), makes_room: false }
+    }
+
+    #[inline(always)]
+    fn make_room(self, planes: Planes<Self>) -> Planes<Self> {
+        planes
+    }
+
+    #[inline(always)]
+    fn add_product(self, [low, middle, high]: Planes<Self>, x: L::Vector, y: L::Vector) -> Planes<Self> {
+        let lanes = self.lanes;
+        let h = self.bits.div_ceil(2);
+        let (x_low, x_high) = (lanes.and(x, self.low_part), lanes.shift_right(x, h));
+        let (y_low, y_high) = (lanes.and(y, self.low_part), lanes.shift_right(y, h));
+        let cross = lanes.add(lanes.mul_32(x_low, y_high), lanes.mul_32(x_high, y_low));
+        [
+            lanes.add(low, lanes.mul_32(x_low, y_low)),
+            lanes.add(middle, cross),
+            lanes.add(high, lanes.mul_32(x_high, y_high)),
+        ]
     }
 }

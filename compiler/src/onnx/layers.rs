@@ -1,0 +1,193 @@
+//! Convolutions and matrix products: what becomes a linear layer.
+
+use chococ_plans::op::{self, Dense, Linear};
+use tract_onnx::prelude::{OutletId, TypedNode};
+use tract_onnx::tract_core::ops::cnn::{Conv, KernelFormat, PoolSpec};
+use tract_onnx::tract_core::ops::einsum::EinSum;
+use tract_onnx::tract_core::ops::nn::DataFormat;
+
+use super::lower::{Constant, Lowering, Value};
+use super::reason::Reason;
+use crate::graph::Op;
+
+/// Where the windows of a convolution or a pooling lie. All pairs are (vertical, horizontal).
+pub(super) struct Windows {
+    /// Channels, height, width of what they read.
+    pub(super) input: [usize; 3],
+    /// Height and width of what they define.
+    pub(super) output: [usize; 2],
+    pub(super) kernel: [usize; 2],
+    pub(super) strides: [usize; 2],
+    pub(super) dilations: [usize; 2],
+    pub(super) pads_before: [usize; 2],
+    pub(super) pads_after: [usize; 2],
+}
+
+impl Windows {
+    /// Top, left, bottom, right, as ONNX writes it.
+    pub(super) fn pads(&self) -> [usize; 4] {
+        [self.pads_before[0], self.pads_before[1], self.pads_after[0], self.pads_after[1]]
+    }
+
+    /// The refusal of windows that do not fit the image.
+    pub(super) fn refusal(&self) -> Reason {
+        Reason::Window {
+            kernel: self.kernel,
+            dilations: self.dilations,
+            pads: self.pads(),
+            image: [self.input[1], self.input[2]],
+        }
+    }
+}
+
+impl Lowering<'_> {
+    /// Reads the geometry of windows over an image, and makes the image have three axes.
+    pub(super) fn windows(&mut self, reads: OutletId, spec: &PoolSpec) -> Result<Windows, Reason> {
+        let Ok(kernel) = <[usize; 2]>::try_from(&spec.kernel_shape[..]) else {
+            return Err(Reason::SpatialAxes { axes: spec.kernel_shape.len() });
+        };
+        let shape = self.in_own_shape(reads)?;
+        let input: [usize; 3] = match <[usize; 3]>::try_from(&shape[..]) {
+            Ok(input) if spec.data_format == DataFormat::NCHW => input,
+            _ => return Err(Reason::SpatialAxes { axes: shape.len().saturating_sub(1) }),
+        };
+        let computed = spec.computed_padding(&input[1..]);
+        let windows = Windows {
+            input,
+            output: [computed[0].convoluted, computed[1].convoluted],
+            kernel,
+            strides: [spec.stride(0), spec.stride(1)],
+            dilations: [spec.dilation(0), spec.dilation(1)],
+            pads_before: [computed[0].pad_before, computed[1].pad_before],
+            pads_after: [computed[0].pad_after, computed[1].pad_after],
+        };
+        let fits = (0..2).all(|axis| {
+            let field = (kernel[axis] - 1) * windows.dilations[axis] + 1;
+            field <= input[axis + 1] + windows.pads_before[axis] + windows.pads_after[axis]
+        });
+        if !fits {
+            return Err(windows.refusal());
+        }
+        Ok(windows)
+    }
+
+    /// Translates a convolution.
+    pub(super) fn conv(&mut self, node: &TypedNode, conv: &Conv, view: Vec<usize>) -> Result<Value, Reason> {
+        if conv.q_params.is_some() || conv.kernel_fmt != KernelFormat::OIHW {
+            return Err(Reason::Operator);
+        }
+        let windows = self.windows(node.inputs[0], &conv.pool_spec)?;
+        let outputs = conv.output_channels();
+        for channels in [windows.input[0], outputs] {
+            if conv.group == 0 || channels % conv.group != 0 {
+                return Err(Reason::Groups { channels, groups: conv.group });
+            }
+        }
+        let weights = self.weights(node.inputs[1])?.values;
+        let bias = match self.weights(node.inputs[2])?.values {
+            bias if bias.len() == 1 => vec![bias[0]; outputs],
+            bias => bias,
+        };
+        let operator = Linear::Conv(op::Conv {
+            input: windows.input,
+            output: [outputs, windows.output[0], windows.output[1]],
+            kernel: windows.kernel,
+            strides: windows.strides,
+            pads_before: windows.pads_before,
+            dilations: windows.dilations,
+            groups: conv.group,
+        });
+        let shape = operator.output_shape();
+        self.add_node(node, node.inputs[0], Op::Linear { operator, weights, bias }, shape, view)
+    }
+
+    /// Translates a matrix product, however its axes lie, if it is one matrix times one vector.
+    pub(super) fn product(&mut self, node: &TypedNode, product: &EinSum, view: Vec<usize>) -> Result<Value, Reason> {
+        let &[left, right] = &node.inputs[..] else { return Err(Reason::Operator) };
+        if product.q_params.is_some() {
+            return Err(Reason::Operator);
+        }
+        let variable = usize::from(self.constant(left)?.is_some());
+        let (reads, matrix) = if variable == 0 { (left, right) } else { (right, left) };
+        let matrix = self.weights(matrix)?;
+        let axes = matrix_axes(product, variable, &self.value(reads)?.view, &matrix)?;
+        let weights = axes.matrix_of(&matrix);
+        let dense = Dense { inputs: axes.length(&matrix, &axes.summed), outputs: axes.length(&matrix, &axes.kept) };
+        let (bias, shape) = (vec![0.0; dense.outputs], vec![dense.outputs]);
+        self.flatten(node, reads, dense.inputs)?;
+        let operator = Linear::Dense(dense);
+        self.add_node(node, reads, Op::Linear { operator, weights, bias }, shape, view)
+    }
+}
+
+/// The matrix's axes, by their part in the product.
+struct MatrixAxes {
+    /// Those summed over, in the order of the vector's axes.
+    summed: Vec<usize>,
+    /// Those that the result keeps, in its order.
+    kept: Vec<usize>,
+}
+
+/// Sorts the axes of a product of a tensor, all of whose other axes have length 1, with a constant.
+fn matrix_axes(product: &EinSum, variable: usize, view: &[usize], matrix: &Constant) -> Result<MatrixAxes, Reason> {
+    let refusal = || Reason::ManyVectors { shape: view.to_vec() };
+    let (mut summed, mut kept) = (Vec::new(), Vec::new());
+    for axis in product.axes.iter_all_axes() {
+        let [of_vector, of_matrix, of_result] =
+            [&axis.inputs[variable], &axis.inputs[1 - variable], &axis.outputs[0]].map(|positions| positions.to_vec());
+        if of_vector.len() > 1 || of_matrix.len() > 1 || of_result.len() > 1 {
+            return Err(Reason::Operator);
+        }
+        match (of_vector.first(), of_matrix.first(), of_result.first()) {
+            (Some(&v), Some(&m), None) if view[v] == matrix.shape[m] => summed.push((v, m)),
+            (None, Some(&m), Some(&r)) => kept.push((r, m)),
+            // A vector repeated for several matrices: more outputs.
+            (Some(&v), Some(&m), Some(&r)) if view[v] == 1 => kept.push((r, m)),
+            (Some(&v), None, _) if view[v] == 1 => {}
+            (None, Some(&m), None) if matrix.shape[m] == 1 => {}
+            (None, None, _) => {}
+            _ => return Err(refusal()),
+        }
+    }
+    summed.sort_unstable();
+    kept.sort_unstable();
+    let matrix_axis = |(_, axis): (usize, usize)| axis;
+    Ok(MatrixAxes {
+        summed: summed.into_iter().map(matrix_axis).collect(),
+        kept: kept.into_iter().map(matrix_axis).collect(),
+    })
+}
+
+impl MatrixAxes {
+    fn length(&self, matrix: &Constant, axes: &[usize]) -> usize {
+        axes.iter().map(|&axis| matrix.shape[axis]).product()
+    }
+
+    /// The numbers of the constant as (outputs, inputs), row-major.
+    fn matrix_of(&self, matrix: &Constant) -> Vec<f32> {
+        let kept = offsets(&matrix.shape, &self.kept);
+        let summed = offsets(&matrix.shape, &self.summed);
+        kept.iter().flat_map(|row| summed.iter().map(move |column| matrix.values[row + column])).collect()
+    }
+}
+
+/// Lists where in a row-major tensor the elements lie that differ along the given axes only, the last axis fastest.
+fn offsets(shape: &[usize], axes: &[usize]) -> Vec<usize> {
+    axes.iter().fold(vec![0], |offsets, &axis| {
+        let stride: usize = shape[axis + 1..].iter().product();
+        offsets.iter().flat_map(|offset| (0..shape[axis]).map(move |step| offset + step * stride)).collect()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn offsets_run_with_the_last_axis_fastest() {
+        assert_eq!(offsets(&[2, 3], &[0, 1]), [0, 1, 2, 3, 4, 5]);
+        assert_eq!(offsets(&[2, 3], &[1, 0]), [0, 3, 1, 4, 2, 5]);
+        assert_eq!(offsets(&[2, 3, 4], &[1]), [0, 4, 8]);
+        assert_eq!(offsets(&[2, 3], &[]), [0]);
+    }
+}

@@ -1,0 +1,111 @@
+//! Pooling: what takes the largest or the mean of a window, or of a whole channel.
+
+use chococ_plans::op::{ClientOp, Pool};
+use tract_onnx::prelude::{OutletId, TypedNode};
+use tract_onnx::tract_core::ops::binary::TypedBinOp;
+use tract_onnx::tract_core::ops::cnn::{MaxPool, PoolSpec, SumPool};
+use tract_onnx::tract_core::ops::nn::{Reduce, Reducer};
+
+use super::layers::Windows;
+use super::lower::{Lowering, Value};
+use super::reason::Reason;
+
+impl Lowering<'_> {
+    /// Translates a max pooling.
+    pub(super) fn max_pool(&mut self, node: &TypedNode, pool: &MaxPool, view: Vec<usize>) -> Result<Value, Reason> {
+        let (pool, _) = self.pool(node.inputs[0], &pool.pool_spec)?;
+        self.add(node, node.inputs[0], ClientOp::MaxPool(pool), view)
+    }
+
+    /// Translates an average pooling.
+    pub(super) fn average_pool(&mut self, node: &TypedNode, pool: &SumPool, view: Vec<usize>) -> Result<Value, Reason> {
+        if !pool.normalize {
+            return Err(Reason::Operator);
+        }
+        let count_include_pad = pool.count_include_pad;
+        let (pool, windows) = self.pool(node.inputs[0], &pool.pool_spec)?;
+        if count_include_pad && !(0..2).all(|axis| windows.counts_even_padding(axis)) {
+            return Err(Reason::UnevenPadding { pads: windows.pads() });
+        }
+        self.add(node, node.inputs[0], ClientOp::AveragePool { pool, count_include_pad }, view)
+    }
+
+    fn pool(&mut self, reads: OutletId, spec: &PoolSpec) -> Result<(Pool, Windows), Reason> {
+        let windows = self.windows(reads, spec)?;
+        if windows.dilations != [1, 1] {
+            return Err(Reason::Attribute {
+                attribute: "dilations".into(),
+                found: format!("{:?}", windows.dilations),
+                needed: "only [1, 1] is".into(),
+            });
+        }
+        if !(0..2).all(|axis| windows.meet_the_image(axis)) {
+            return Err(windows.refusal());
+        }
+        let pool = Pool { kernel: windows.kernel, strides: windows.strides, pads_before: windows.pads_before };
+        Ok((pool, windows))
+    }
+
+    /// Translates the mean or the maximum of each channel.
+    ///
+    /// tract writes a mean as a sum, then a division by the number of cells; the two are taken together.
+    pub(super) fn reduce(&mut self, node: &TypedNode, reduce: &Reduce, view: Vec<usize>) -> Result<Value, Reason> {
+        let reads = node.inputs[0];
+        let before = self.value(reads)?.view;
+        let refusal = || Reason::Reduction { axes: reduce.axes.to_vec(), shape: before.clone() };
+        if before.len() != 4 || reduce.axes[..] != [2, 3] {
+            return Err(refusal());
+        }
+        let kernel = [before[2], before[3]];
+        let op = match reduce.reducer {
+            Reducer::Max => ClientOp::MaxPool(Pool { kernel, strides: [1, 1], pads_before: [0, 0] }),
+            Reducer::Sum => {
+                let division = self.division_by(node, kernel[0] * kernel[1])?.ok_or_else(refusal)?;
+                self.absorbed.insert(division);
+                ClientOp::GlobalAveragePool
+            }
+            _ => return Err(refusal()),
+        };
+        self.in_own_shape(reads)?;
+        self.add(node, reads, op, view)
+    }
+
+    /// Finds the node that divides a sum, and does nothing else with it, by the number of its terms.
+    fn division_by(&self, sum: &TypedNode, terms: usize) -> Result<Option<usize>, Reason> {
+        let [reader] = sum.outputs[0].successors[..] else { return Ok(None) };
+        let outlet = OutletId::new(sum.id, 0);
+        let is_answer = self.model.output_outlets().is_ok_and(|outputs| outputs.contains(&outlet));
+        let division = &self.model.nodes()[reader.node];
+        let Some(TypedBinOp(op, _)) = division.op_as::<TypedBinOp>().filter(|_| !is_answer) else { return Ok(None) };
+        let Some(constant) = self.constant(division.inputs[1 - reader.slot])? else { return Ok(None) };
+        let factor = match (op.name(), &constant.values[..]) {
+            ("Div", [divisor]) if reader.slot == 0 => 1.0 / f64::from(*divisor),
+            ("Mul", [factor]) => f64::from(*factor),
+            _ => return Ok(None),
+        };
+        // A reciprocal stored in f32 is off by half a unit in its last place.
+        let is_mean = (factor * terms as f64 - 1.0).abs() < f64::from(f32::EPSILON);
+        Ok(is_mean.then_some(division.id))
+    }
+}
+
+impl Windows {
+    /// First cell of the last window, counted from the first cell of the padding.
+    fn last_start(&self, axis: usize) -> usize {
+        (self.output[axis] - 1) * self.strides[axis]
+    }
+
+    /// Says whether no window lies in the padding altogether: such a window has no largest value and no mean.
+    fn meet_the_image(&self, axis: usize) -> bool {
+        let (pad, length) = (self.pads_before[axis], self.input[axis + 1]);
+        self.output[axis] > 0 && self.kernel[axis] > pad && self.last_start(axis) < pad + length
+    }
+
+    /// Says whether a divisor that takes the padding behind the image to be as wide as that before it is right.
+    fn counts_even_padding(&self, axis: usize) -> bool {
+        let image = self.pads_before[axis] + self.input[axis + 1];
+        let end = self.last_start(axis) + self.kernel[axis];
+        let (before, after) = (self.pads_before[axis], self.pads_after[axis]);
+        before == after || (end <= image + before && end <= image + after)
+    }
+}

@@ -1,0 +1,161 @@
+//! Decryption at any level: c0 + c1 s, and from that the message.
+
+use super::ciphertext::{Ciphertext, Reply};
+use super::context::Context;
+use super::encode::Plaintext;
+use super::factor::{Factor, subtract_once};
+use super::keys::SecretKey;
+use crate::math::poly::{Coefficients, Evaluations, Poly};
+use crate::math::vector;
+use zeroize::Zeroizing;
+
+/// Decrypts a reply: one product and one inverse transform a residue, then the scaling by t/q.
+///
+/// Right whenever the noise budget is above 2^-30 bits, for moduli above 2^33 t: the fractions it rounds are then at
+/// least 2^-32 away from a half, and computed to 2^-32 or better.
+pub fn decrypt_reply(context: &Context, secret: &SecretKey, reply: &Reply) -> Plaintext {
+    unscale(context, &reply_phase(context, secret, reply))
+}
+
+/// Decrypts a ciphertext as the server holds it; see [`decrypt_reply`].
+pub fn decrypt(context: &Context, secret: &SecretKey, ciphertext: &Ciphertext) -> Plaintext {
+    unscale(context, &phase(context, secret, ciphertext))
+}
+
+/// Returns c0 + c1 s.
+pub(super) fn phase(context: &Context, secret: &SecretKey, ciphertext: &Ciphertext) -> Zeroizing<Poly<Coefficients>> {
+    let mut phase = times_secret(context, secret, &ciphertext.c1);
+    context.ring().add_assign(&mut phase, &ciphertext.c0);
+    Zeroizing::new(context.ring().inverse(phase))
+}
+
+/// Returns c0 + c1 s of a reply.
+pub(super) fn reply_phase(context: &Context, secret: &SecretKey, reply: &Reply) -> Zeroizing<Poly<Coefficients>> {
+    let mut phase = Zeroizing::new(context.ring().inverse(times_secret(context, secret, &reply.c1)));
+    context.ring().add_assign(&mut phase, &reply.c0);
+    phase
+}
+
+fn times_secret(context: &Context, secret: &SecretKey, c1: &Poly<Evaluations>) -> Poly<Evaluations> {
+    let mut product = Poly::zero(context.ring_degree(), c1.residue_count());
+    for (i, residue) in product.residues_mut().enumerate() {
+        vector::pointwise_mul(context.modulus(i), c1.residue(i), secret.evaluations().residue(i), residue);
+    }
+    product
+}
+
+/// Returns round(tx/q) modulo t for each coefficient x of a phase.
+pub(super) fn unscale(context: &Context, phase: &Poly<Coefficients>) -> Plaintext {
+    let modulus = context.modulus(0).value();
+    let coefficients = if phase.residue_count() == 1 && modulus < 1 << 32 && context.plaintext_modulus() < modulus {
+        unscale_short(modulus, context.plaintext_modulus(), phase.residue(0))
+    } else {
+        unscale_long(context, phase)
+    };
+    Plaintext::from_reduced(coefficients)
+}
+
+/// Scales from one prime below 2^32: a multiplication by t/q in 64-bit fixed point.
+///
+/// With c = round(2^64 t/q), x c / 2^64 is off from tx/q by at most q/2 / 2^64 < 2^-33. The low half of c takes part
+/// through its upper word only, rounded: 2^-33 more.
+fn unscale_short(modulus: u64, plaintext_modulus: u64, phase: &[u64]) -> Vec<u64> {
+    let (q, t) = (u128::from(modulus), u128::from(plaintext_modulus));
+    // t < q, so that c is below 2^64.
+    let ratio = ((t << 65) + q) / (2 * q);
+    let (high, low) = ((ratio >> 32) as u64, ratio as u64 & 0xffff_ffff);
+    let scaled = phase.iter().map(|&x| {
+        // At most t * 2^32 + 2^31, and t < 2^32.
+        let fixed = x * high + ((x * low + (1 << 31)) >> 32);
+        // t itself stands for 0: x was just below q.
+        subtract_once((fixed + (1 << 31)) >> 32, plaintext_modulus)
+    });
+    scaled.collect()
+}
+
+/// Bits after the point in [`unscale_long`]: a sum of 32 fractions and a half stay below 2^64.
+const FRACTION_BITS: u32 = 58;
+
+/// Scales from any number of primes.
+///
+/// With y_i = x (q/q_i)^-1 mod q_i, x = sum of y_i q/q_i up to multiples of q, so tx/q = sum of t y_i/q_i up to
+/// multiples of t. With z_i = t y_i mod q_i, the fractional part of t y_i/q_i is z_i/q_i, and the integer part
+/// (t y_i - z_i)/q_i is -z_i q_i^-1 modulo t: nothing exceeds a word, and only the fractions are approximate, each by
+/// less than 2 units of 2^-58.
+///
+/// Source: Halevi, Polyakov and Shoup, "An improved RNS variant of the BFV scheme", CT-RSA 2019, for the sum.
+fn unscale_long(context: &Context, phase: &Poly<Coefficients>) -> Vec<u64> {
+    let t = context.plaintext_modulus();
+    let mut integers = vec![0; context.ring_degree()];
+    let mut fractions = Zeroizing::new(vec![1u64 << (FRACTION_BITS - 1); context.ring_degree()]);
+    let factors = &context.level(phase.residue_count()).unscale;
+    for (i, (residue, unscale)) in phase.residues().zip(factors).enumerate() {
+        let (modulus, to_integer) = (context.modulus(i), context.residue(i).minus_inverse_mod_t);
+        let bits = modulus.bits();
+        // floor(2^(63 + bits) / q_i): with z_i shifted up by 64 - bits, the high word of the product is z_i/q_i in 63
+        // bits, at most 2 short.
+        let ratio = ((1u128 << (63 + bits)) / u128::from(modulus.value())) as u64;
+        for ((integer, fraction), &x) in integers.iter_mut().zip(fractions.iter_mut()).zip(residue) {
+            let z = unscale.mul(x);
+            *integer = subtract_once(*integer + to_integer.mul(z), t);
+            let quotient = (u128::from(z << (64 - bits)) * u128::from(ratio)) >> 64;
+            *fraction += quotient as u64 >> (63 - FRACTION_BITS);
+        }
+    }
+    // Up to 32 units carry over, which may be several t.
+    let reduce = Factor::new(1, t);
+    for (integer, fraction) in integers.iter_mut().zip(fractions.iter()) {
+        *integer = reduce.mul(*integer + (fraction >> FRACTION_BITS));
+    }
+    integers
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use chococ_plans::params::Parameters;
+    use proptest::prelude::*;
+
+    fn context(ciphertext_primes: &[u64], plaintext_modulus: u64) -> Context {
+        let parameters = Parameters {
+            ring_degree: 8,
+            ciphertext_primes: ciphertext_primes.to_vec(),
+            key_switching_prime: None,
+            digit_bits: 10,
+            reply_primes: 1,
+            plaintext_modulus,
+        };
+        Context::new(&parameters).expect("the test's primes have transforms")
+    }
+
+    proptest! {
+        #[test]
+        fn scales_as_division_of_long_integers_does(
+            xs in prop::array::uniform8(any::<u128>()),
+            level in 1usize..=2,
+            t in prop::sample::select(vec![2u64, 17, 1 << 10, 65_537, (1 << 30) + 1]),
+        ) {
+            let primes = &[1_073_692_673, 1_125_899_906_826_241][..level];
+            let context = context(primes, t);
+            let q: u128 = primes.iter().map(|&p| u128::from(p)).product();
+            // Both ends of the range round to 0. The middle of a long one is closer to a half than promised.
+            let mut xs = xs.map(|x| x % q);
+            (xs[0], xs[1], xs[2]) = (0, q - 1, if level == 1 { q / 2 } else { q / 3 });
+            let words = primes.iter().flat_map(|&p| xs.map(|x| (x % u128::from(p)) as u64)).collect();
+            let plaintext = unscale(&context, &Poly::from_words(8, words));
+            for (&m, x) in plaintext.coefficients().iter().zip(xs) {
+                // tx < 2^80 * 2^31
+                let exact = (2 * x * u128::from(t) + q) / (2 * q) % u128::from(t);
+                prop_assert_eq!(u128::from(m), exact);
+            }
+        }
+
+        #[test]
+        fn the_short_path_agrees_with_the_long_one(seed: u64) {
+            let context = context(&[1_073_692_673], 65_537);
+            let words = (1..=8u64).map(|i| seed.wrapping_mul(i) % 1_073_692_673).collect();
+            let phase = Poly::from_words(8, words);
+            prop_assert_eq!(unscale(&context, &phase).coefficients(), unscale_long(&context, &phase));
+        }
+    }
+}

@@ -1,0 +1,99 @@
+//! Cutting a polynomial into small digits, residue by residue, for key switching.
+
+use super::context::Context;
+use super::lift::center;
+use crate::math::modulus::Modulus;
+
+/// Where one digit stands: it belongs to a residue and weighs 2^`shift` there, and 0 in all other residues.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Digit {
+    pub residue: usize,
+    pub shift: u32,
+}
+
+/// Lists the digits of a polynomial with `level` residues: of the first residue from the lowest, then of the next.
+///
+/// Those of a lower level are a prefix, so a key for the highest level serves them all.
+pub(super) fn digits(context: &Context, level: usize) -> impl Iterator<Item = Digit> {
+    let digit_bits = context.parameters().digit_bits;
+    (0..level).flat_map(move |residue| {
+        let count = digit_count(context.modulus(residue), digit_bits);
+        (0..count).map(move |j| Digit { residue, shift: j * digit_bits })
+    })
+}
+
+/// Returns how many digits one residue has.
+pub(super) fn digit_count(modulus: Modulus, digit_bits: u32) -> u32 {
+    modulus.bits().div_ceil(digit_bits)
+}
+
+/// Balanced digits of one prime: x = sum of d_j 2^(wj) modulo p with |d_j| <= 2^(w-1), one more for the last.
+///
+/// Balanced, because the noise of key switching grows with the mean square of the digits, and that is four times
+/// smaller than for digits from 0 up.
+pub(super) struct Balanced {
+    modulus: Modulus,
+    digit_bits: u32,
+    count: u32,
+    /// Half a base in every digit but the last, which makes their borrows vanish.
+    offset: i64,
+}
+
+impl Balanced {
+    pub fn new(modulus: Modulus, digit_bits: u32) -> Self {
+        let count = digit_count(modulus, digit_bits);
+        let offset = (0..count - 1).map(|j| 1i64 << (j * digit_bits + digit_bits - 1)).sum();
+        Self { modulus, digit_bits, count, offset }
+    }
+
+    /// Returns the largest size digit j can have.
+    pub fn bound(&self, j: u32) -> u64 {
+        if j + 1 < self.count {
+            1 << (self.digit_bits - 1)
+        } else {
+            // |x| < 2^(bits - 1), and what the digits below carry up is at most 1.
+            (1 << (self.modulus.bits() - 1 - j * self.digit_bits)) + 1
+        }
+    }
+
+    /// Writes digit j of each residue.
+    ///
+    /// With centred |x| < 2^59 and the offset below 2^60, all sums fit; `>>` and `&` are floor and remainder of the
+    /// base for negative numbers too.
+    pub fn write(&self, j: u32, residues: &[u64], digits: &mut [i64]) {
+        let (modulus, half) = (self.modulus.value(), self.modulus.value() / 2);
+        let shift = j * self.digit_bits;
+        let (mask, below) = if j + 1 < self.count {
+            ((1i64 << self.digit_bits) - 1, 1i64 << (self.digit_bits - 1))
+        } else {
+            (-1, 0)
+        };
+        for (digit, &x) in digits.iter_mut().zip(residues) {
+            *digit = (((center(x, modulus, half) + self.offset) >> shift) & mask) - below;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn digits_sum_to_the_centred_residue(half in 1u64..1 << 59, digit_bits in 1u32..=60, x: u64) {
+            let modulus = Modulus::new(2 * half + 1);
+            for x in [x % modulus.value(), 0, half, half + 1, modulus.value() - 1] {
+                let balanced = Balanced::new(modulus, digit_bits);
+                let mut sum = 0i128;
+                for j in 0..digit_count(modulus, digit_bits) {
+                    let mut digit = [0];
+                    balanced.write(j, &[x], &mut digit);
+                    prop_assert!(digit[0].unsigned_abs() <= balanced.bound(j), "digit {} is {}", j, digit[0]);
+                    sum += i128::from(digit[0]) << (j * digit_bits);
+                }
+                prop_assert_eq!(sum, i128::from(modulus.centered(x)));
+            }
+        }
+    }
+}

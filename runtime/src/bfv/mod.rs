@@ -1,0 +1,39 @@
+//! The BFV encryption scheme over several primes: batched integers modulo t, added, multiplied with plaintexts, rotated.
+//!
+//! In reading order: [`context`] (parameters made ready), [`encode`] (slots to polynomials), [`keys`], [`ciphertext`],
+//! [`encrypt`], [`decrypt`], then the server's side: [`evaluate`], [`multiplicand`] and [`inner_product`] (weights),
+//! [`galois`] and [`rotate`] (keys and rotations), [`switch`] (smaller moduli for replies); and [`noise`], for tests.
+//!
+//! A ciphertext (c0, c1) satisfies c0 + c1 s = round(qm/t) + noise modulo q. All functions run on one thread, draw
+//! randomness from their argument alone, and take the same time whatever a secret, a message or an error is.
+//!
+//! Source: Fan and Vercauteren, "Somewhat Practical Fully Homomorphic Encryption", ePrint 2012/144; Kim, Polyakov and
+//! Zucca, "Revisiting Homomorphic Encryption Schemes for Finite Fields", ASIACRYPT 2021, for round(qm/t).
+
+pub mod ciphertext;
+pub mod context;
+pub mod decrypt;
+mod digits;
+pub mod encode;
+pub mod encrypt;
+pub mod evaluate;
+mod factor;
+pub mod galois;
+pub mod inner_product;
+pub mod keys;
+mod lift;
+pub mod multiplicand;
+pub mod noise;
+pub mod rotate;
+mod scale;
+pub mod switch;
+
+pub use ciphertext::{Ciphertext, Reply, SeededCiphertext};
+pub use context::{Context, ParameterError};
+pub use encode::{Encoder, Plaintext};
+pub use galois::{GaloisKey, GaloisKeyError, GaloisKeys, SeededGaloisKey, galois_element};
+pub use keys::{PublicKey, SecretKey};
+pub use multiplicand::Multiplicand;
+
+#[cfg(test)]
+mod laws;

@@ -1,0 +1,174 @@
+//! One inference, from the client's side.
+
+use std::time::{Duration, Instant};
+
+use chococ_plans::check::CheckedStage;
+use chococ_plans::eval;
+use chococ_plans::plan::Stage;
+use rand::CryptoRng;
+
+use super::{Client, ClientKeys, StageRecord};
+use crate::bfv::decrypt::decrypt_reply;
+use crate::bfv::encrypt::encrypt_secret;
+use crate::bfv::noise::measured_reply_budget_bits;
+use crate::error::Error;
+use crate::values::Values;
+use crate::wire::{Address, Kind, reply, request};
+
+/// What an inference wants next.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Turn {
+    /// Send these bytes, and resume with those that come back.
+    Send(Vec<u8>),
+    /// The network's answer, row-major in its shape.
+    Done(Vec<f32>),
+}
+
+/// One inference under way.
+pub struct Inference<'a> {
+    client: &'a Client,
+    values: Values,
+    /// The stage of the plan to be carried out next.
+    next: usize,
+    /// The server stage whose reply is awaited; as many are behind it.
+    awaited: Option<usize>,
+    records: Vec<StageRecord>,
+    /// Time for the client's own operators since the last reply.
+    clear: Duration,
+    /// Client time behind the last reply, at the end.
+    tail: Duration,
+}
+
+impl<'a> Inference<'a> {
+    pub(super) fn start(
+        client: &'a Client,
+        input: &[f32],
+        rng: &mut impl CryptoRng,
+    ) -> Result<(Inference<'a>, Turn), Error> {
+        let mut inference = Inference {
+            client,
+            values: Values::new(client.plan.plan(), input)?,
+            next: 0,
+            awaited: None,
+            records: Vec::new(),
+            clear: Duration::ZERO,
+            tail: Duration::ZERO,
+        };
+        let turn = inference.advance(rng);
+        Ok((inference, turn))
+    }
+
+    /// Takes a reply in and goes on to the next request, or to the answer.
+    ///
+    /// After an error nothing has changed: the right reply may still come.
+    ///
+    /// # Errors
+    /// [`Error::Message`], when the reply is not the one awaited; [`Error::Ended`], when none is.
+    pub fn resume(&mut self, reply: &[u8], rng: &mut impl CryptoRng) -> Result<Turn, Error> {
+        let index = self.awaited.ok_or(Error::Ended)?;
+        let begun = Instant::now();
+        let (accumulators, budget_bits) = self.receive(index, reply)?;
+        self.awaited = None;
+        let record = &mut self.records[index];
+        record.bytes_down = reply.len();
+        record.budget_bits = budget_bits;
+        let layer = &stage(self.client, index).stage.layer;
+        self.values.define(layer.output, layer.operator.output_shape(), eval::dequantize(layer, &accumulators));
+        if self.client.watch.integers {
+            record.accumulators = accumulators;
+        }
+        record.decrypt = begun.elapsed();
+        Ok(self.advance(rng))
+    }
+
+    /// What was recorded of the server stages so far.
+    pub fn records(&self) -> &[StageRecord] {
+        &self.records
+    }
+
+    /// Time for the client's operators behind the last server stage; zero until the inference is done.
+    pub fn tail(&self) -> Duration {
+        self.tail
+    }
+
+    /// Carries out client stages up to the next server stage, or to the end.
+    fn advance(&mut self, rng: &mut impl CryptoRng) -> Turn {
+        let client = self.client;
+        while let Some(stage) = client.plan.plan().stages.get(self.next) {
+            self.next += 1;
+            match stage {
+                Stage::Client(steps) => {
+                    let begun = Instant::now();
+                    steps.iter().for_each(|step| self.values.take_step(step));
+                    self.clear += begun.elapsed();
+                }
+                Stage::Server(_) => return Turn::Send(self.send(rng)),
+            }
+        }
+        self.tail = std::mem::take(&mut self.clear);
+        Turn::Done(self.values.read(client.plan.plan().output).1)
+    }
+
+    /// Encrypts the input of the next server stage: c1 of all its ciphertexts from one new seed.
+    fn send(&mut self, rng: &mut impl CryptoRng) -> Vec<u8> {
+        let begun = Instant::now();
+        let client = self.client;
+        let index = self.records.len();
+        let CheckedStage { stage, parameters, layout } = stage(client, index);
+        let ClientKeys { context, secret } = &client.key_sets[stage.key_set];
+        let (_, tensor) = self.values.read(stage.layer.input);
+        let codes = eval::quantize(&stage.layer.quantizer, &tensor);
+        let mut seed = [0; 32];
+        rng.fill_bytes(&mut seed);
+        let encoder = context.encoder().expect("a checked plan's plaintext modulus has a transform");
+        let mut bytes = request::begin(address(client, Kind::Request, index), context, seed);
+        for (stream, slots) in (0..).zip(layout.pack(&codes, parameters.plaintext_modulus)) {
+            let ciphertext = encrypt_secret(context, secret, &encoder.encode(&slots), seed, stream, rng);
+            request::append(&mut bytes, context, &ciphertext);
+        }
+        self.awaited = Some(index);
+        self.records.push(StageRecord {
+            clear: std::mem::take(&mut self.clear),
+            encrypt: begun.elapsed(),
+            bytes_up: bytes.len(),
+            codes: if client.watch.integers { codes } else { Vec::new() },
+            ..StageRecord::default()
+        });
+        bytes
+    }
+
+    /// Decrypts a reply: the accumulators, and the smallest budget if it is watched.
+    fn receive(&self, index: usize, bytes: &[u8]) -> Result<(Vec<i64>, Option<f64>), Error> {
+        let client = self.client;
+        let CheckedStage { stage, parameters, layout } = stage(client, index);
+        let ClientKeys { context, secret } = &client.key_sets[stage.key_set];
+        let encoder = context.encoder().expect("a checked plan's plaintext modulus has a transform");
+        let mut slots = Vec::new();
+        let mut budget: Option<f64> = None;
+        let replies = reply::read(address(client, Kind::Reply, index), context, bytes);
+        for reply in replies.map_err(Error::message(Kind::Reply))? {
+            let reply = reply.map_err(Error::message(Kind::Reply))?;
+            slots.push(encoder.decode(&decrypt_reply(context, secret, &reply)));
+            if client.watch.budgets {
+                let measured = measured_reply_budget_bits(context, secret, &reply);
+                budget = Some(budget.map_or(measured, |smallest| smallest.min(measured)));
+            }
+        }
+        Ok((layout.unpack(&slots, parameters.plaintext_modulus, &stage.layer.output_ranges), budget))
+    }
+}
+
+/// The server stage of an index.
+fn stage(client: &Client, index: usize) -> CheckedStage<'_> {
+    client.plan.server_stages().nth(index).expect("as many requests are sent as there are server stages")
+}
+
+fn address(client: &Client, kind: Kind, index: usize) -> Address {
+    let cost = &stage(client, index).stage.cost;
+    let count = match kind {
+        Kind::Request => cost.ciphertexts_up,
+        Kind::Reply => cost.ciphertexts_down,
+        Kind::GaloisKeys => unreachable!("Galois keys belong to no stage"),
+    };
+    Address::of_stage(kind, index, count, client.fingerprint)
+}
