@@ -19,6 +19,7 @@ use chococ_plans::plan::{FileId, Plan, Quantization};
 use rayon::prelude::*;
 
 pub use crate::error::Error;
+use crate::graph::Graph;
 use crate::int_graph::IntGraph;
 use crate::no_parameters::NoParameters;
 use crate::passes::choose_packing::{Restriction, StageSearch, choose_packing};
@@ -76,12 +77,25 @@ pub fn compile(model: &[u8], options: &Options, progress: &(dyn Fn(&str) + Sync)
     let mut notices = Vec::new();
     progress("reading the model");
     let graph = fold_batch_norm(onnx::import(model, &mut notices)?);
+    let mut compiled = compile_graph(&graph, sha256(model), options, progress)?;
+    notices.append(&mut compiled.notices);
+    Ok(Compiled { notices, ..compiled })
+}
+
+/// Compiles a network that is imported already; `model_hash` is what the plan will call its model by.
+///
+/// # Errors
+/// [`Error`], naming the node and the cure.
+pub fn compile_graph(
+    graph: &Graph, model_hash: String, options: &Options, progress: &(dyn Fn(&str) + Sync),
+) -> Result<Compiled, Error> {
+    let mut notices = Vec::new();
     let (description, calibration) = match &options.calibration {
         Some((description, images)) => (description.clone(), Calibration::new(images.clone())),
         None => {
             notices.push(format!(
-                "no calibration data: ranges come from {MADE_UP_IMAGES} images of random pixels, and accuracy will suffer\n  \
-                 try: `--calibrate FILE.npz` with some hundred real inputs"
+                "no calibration data: ranges come from {MADE_UP_IMAGES} images of random pixels, and accuracy will \
+                 suffer\n  try: `--calibrate FILE.npz` with some hundred real inputs"
             ));
             let shape = &graph.nodes[graph.input].shape;
             ("random pixels".to_owned(), Calibration::uniform(shape, MADE_UP_IMAGES, 0))
@@ -89,13 +103,13 @@ pub fn compile(model: &[u8], options: &Options, progress: &(dyn Fn(&str) + Sync)
     };
     progress("quantising");
     let bits = Bits { activation: options.activation_bits, weight: options.weight_bits };
-    let (reference, quantization) = quantize(&graph, &calibration, bits)?;
+    let (reference, quantization) = quantize(graph, &calibration, bits)?;
     progress("choosing packings and parameters");
     let parts = split_stages(&reference);
     let choices = choose(&parts, Restriction { alignment: options.alignment, ring_degree: options.ring_degree })?;
     let search = choices.iter().map(|(_, search)| search.clone()).collect();
     let origin = Origin {
-        model: FileId { file: options.model_file.clone(), sha256: sha256(model) },
+        model: FileId { file: options.model_file.clone(), sha256: model_hash },
         weights_file: options.weights_file.clone(),
         quantization: Quantization {
             activation_bits: options.activation_bits,

@@ -318,6 +318,18 @@ mod tests {
     }
 
     #[test]
+    fn a_count_of_samples_is_not_believed_before_they_are_read() {
+        let mut file = npy(&bytes_of((3, 4, 5)));
+        let claim = file.windows(9).position(|window| window == b"(3, 4, 5)").expect("the shape in the header");
+        // The header is padded with blanks, which make room for a longer number.
+        file.splice(claim..claim + 9, *b"(9000000000000000000, 4, 5)");
+        let blanks = file.windows(18).position(|window| window == [b' '; 18]).expect("padding of the header");
+        file.drain(blanks..blanks + 18);
+        let text = message(read_bytes(&file, &[1, 4, 5], None));
+        assert!(text.starts_with("array ends after 3 of 9000000000000000000 entries"), "{text}");
+    }
+
+    #[test]
     fn integers_other_than_bytes_are_refused_as_pixels() {
         let text = message(read_bytes(&npy(&Array2::<i32>::zeros((2, 3))), &[3], None));
         assert!(text.starts_with("array has dtype '<i4' and must have uint8, float32 or float64"), "{text}");

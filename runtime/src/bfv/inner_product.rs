@@ -2,20 +2,78 @@
 
 use super::ciphertext::Ciphertext;
 use super::context::Context;
-use super::evaluate::{add_assign, mul_plain_assign};
-use super::multiplicand::Multiplicand;
+use super::multiplicand::{Multiplicand, Residue};
+use crate::math::accumulate::{LazyAccumulator, Term};
+use crate::math::poly::{Evaluations, Poly};
 
-/// Multiplies each ciphertext with its plaintext and sums: all terms are read once, and reduced once.
+/// Words summed before the next ones, so that running sums and widened weights stay in a first-level cache.
+const BLOCK: usize = 512;
+
+/// Terms whose weights are widened at a time.
+const TERMS: usize = 8;
+
+/// Multiplies each ciphertext with its plaintext and sums: each word is read once, each sum reduced once.
 ///
 /// # Panics
 /// When there are no terms, or levels differ.
 pub fn inner_product(context: &Context, terms: &[(&Ciphertext, &Multiplicand)]) -> Ciphertext {
     let level = terms.first().expect("a sum has terms").0.level();
+    assert!(terms.iter().all(|(ciphertext, _)| ciphertext.level() == level), "terms have one level");
     let mut sum = Ciphertext::zero(context, level);
-    for (ciphertext, multiplicand) in terms {
-        let mut product = (*ciphertext).clone();
-        mul_plain_assign(context, &mut product, multiplicand);
-        add_assign(context, &mut sum, &product);
+    let n = context.ring_degree();
+    let mut widened = vec![0; TERMS * BLOCK];
+    for i in 0..level {
+        for start in (0..n).step_by(BLOCK) {
+            let block = Block { residue: i, start, length: BLOCK.min(n - start) };
+            let mut parts = [(); 2].map(|()| LazyAccumulator::new(context.modulus(i), block.length));
+            for terms in terms.chunks(TERMS) {
+                block.add(terms, &mut widened, &mut parts);
+            }
+            let [c0, c1] = &mut parts;
+            c0.finish(block.of_mut(&mut sum.c0));
+            c1.finish(block.of_mut(&mut sum.c1));
+        }
     }
     sum
+}
+
+/// A stretch of one residue.
+#[derive(Clone, Copy)]
+struct Block {
+    residue: usize,
+    start: usize,
+    length: usize,
+}
+
+impl Block {
+    fn of(self, poly: &Poly<Evaluations>) -> &[u64] {
+        &poly.residue(self.residue)[self.start..][..self.length]
+    }
+
+    fn of_mut(self, poly: &mut Poly<Evaluations>) -> &mut [u64] {
+        &mut poly.residue_mut(self.residue)[self.start..][..self.length]
+    }
+
+    /// Adds up to [`TERMS`] products to the sums for c0 and c1.
+    fn add(self, terms: &[(&Ciphertext, &Multiplicand)], widened: &mut [u64], parts: &mut [LazyAccumulator; 2]) {
+        let weights: Vec<&[u64]> = terms
+            .iter()
+            .zip(widened.chunks_exact_mut(BLOCK))
+            .map(|((_, multiplicand), room)| match multiplicand.residue(self.residue) {
+                Residue::Long(words) => &words[self.start..][..self.length],
+                Residue::Short(words) => {
+                    let room = &mut room[..self.length];
+                    let words = &words[self.start..][..self.length];
+                    room.iter_mut().zip(words).for_each(|(wide, &word)| *wide = word.into());
+                    &*room
+                }
+            })
+            .collect();
+        let [c0, c1] = parts;
+        let products = |part: fn(&Ciphertext) -> &Poly<Evaluations>| -> Vec<Term<'_>> {
+            terms.iter().zip(&weights).map(|((ciphertext, _), &weight)| (self.of(part(ciphertext)), weight)).collect()
+        };
+        c0.add_products(&products(|ciphertext| &ciphertext.c0));
+        c1.add_products(&products(|ciphertext| &ciphertext.c1));
+    }
 }

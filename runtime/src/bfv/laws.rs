@@ -191,7 +191,7 @@ proptest! {
             let switched = switch_modulus(&party.context, fresh.clone(), level);
             // Rounding adds at most 1/2 (1 + N), as the secret is ternary.
             let log2_q: f64 = toy.ciphertext_primes[..level].iter().map(|&p| (p as f64).log2()).sum();
-            let room = log2_q - (2 * toy.plaintext_modulus) as f64 - ((toy.ring_degree + 1) as f64).log2();
+            let room = log2_q - (2.0 * toy.plaintext_modulus as f64).log2() - ((toy.ring_degree + 1) as f64).log2();
             if room > 2.0 {
                 prop_assert_eq!(&party.decrypt(&switched), &slots, "at level {}", level);
                 prop_assert!(party.budget(&switched) > 0.0);

@@ -83,7 +83,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn magnitudes_are_those_of_the_centred_number(xs in prop::array::uniform8(any::<i128>()), shift in 40u32..127) {
+        fn magnitudes_are_those_of_the_centred_number(xs in prop::array::uniform8(any::<i128>()), shift in 43u32..127) {
             let primes = [97, 1_125_899_906_826_241, 1_073_692_673];
             let context = Context::new(&Parameters {
                 ring_degree: 8,

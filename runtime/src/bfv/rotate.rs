@@ -6,6 +6,7 @@ use super::digits::{Balanced, digit_count};
 use super::galois::{GaloisKey, GaloisKeyError, GaloisKeys, KeyDigit, galois_element};
 use super::lift::lift_signed;
 use super::switch::divide;
+use crate::math::accumulate::{LazyAccumulator, Term};
 use crate::math::poly::{Evaluations, Poly};
 use crate::math::vector;
 
@@ -124,10 +125,12 @@ impl Hoisted<'_> {
         for position in 0..=level {
             let prime = prime_at(self.context, level, position);
             let acc = if position < level { sum.residue_mut(position) } else { &mut special };
-            for (digit, parts) in self.digits.iter().zip(key.digits()) {
-                let factor = part(parts).residue(prime);
-                vector::pointwise_mul_add(self.context.modulus(prime), acc, digit.residue(position), factor);
-            }
+            let pairs = self.digits.iter().zip(key.digits());
+            let terms: Vec<Term<'_>> =
+                pairs.map(|(digit, parts)| (digit.residue(position), part(parts).residue(prime))).collect();
+            let mut products = LazyAccumulator::new(self.context.modulus(prime), n);
+            products.add_products(&terms);
+            products.finish(acc);
         }
         self.context.ntt(self.context.top_level()).inverse(&mut special);
         divide(self.context, self.context.top_level(), &special, &mut sum);

@@ -13,7 +13,7 @@ use crate::bfv::encrypt::encrypt_secret;
 use crate::bfv::noise::measured_reply_budget_bits;
 use crate::error::Error;
 use crate::values::Values;
-use crate::wire::{Address, Kind, reply, request};
+use crate::wire::{Kind, reply, request};
 
 /// What an inference wants next.
 #[derive(Clone, Debug, PartialEq)]
@@ -114,14 +114,15 @@ impl<'a> Inference<'a> {
         let begun = Instant::now();
         let client = self.client;
         let index = self.records.len();
-        let CheckedStage { stage, parameters, layout } = stage(client, index);
+        let checked = stage(client, index);
+        let CheckedStage { stage, parameters, layout } = checked;
         let ClientKeys { context, secret } = &client.key_sets[stage.key_set];
         let (_, tensor) = self.values.read(stage.layer.input);
         let codes = eval::quantize(&stage.layer.quantizer, &tensor);
         let mut seed = [0; 32];
         rng.fill_bytes(&mut seed);
         let encoder = context.encoder().expect("a checked plan's plaintext modulus has a transform");
-        let mut bytes = request::begin(address(client, Kind::Request, index), context, seed);
+        let mut bytes = request::begin(request::address(checked, index, client.fingerprint), context, seed);
         for (stream, slots) in (0..).zip(layout.pack(&codes, parameters.plaintext_modulus)) {
             let ciphertext = encrypt_secret(context, secret, &encoder.encode(&slots), seed, stream, rng);
             request::append(&mut bytes, context, &ciphertext);
@@ -140,13 +141,14 @@ impl<'a> Inference<'a> {
     /// Decrypts a reply: the accumulators, and the smallest budget if it is watched.
     fn receive(&self, index: usize, bytes: &[u8]) -> Result<(Vec<i64>, Option<f64>), Error> {
         let client = self.client;
-        let CheckedStage { stage, parameters, layout } = stage(client, index);
+        let checked = stage(client, index);
+        let CheckedStage { stage, parameters, layout } = checked;
         let ClientKeys { context, secret } = &client.key_sets[stage.key_set];
         let encoder = context.encoder().expect("a checked plan's plaintext modulus has a transform");
         let mut slots = Vec::new();
         let mut budget: Option<f64> = None;
-        let replies = reply::read(address(client, Kind::Reply, index), context, bytes);
-        for reply in replies.map_err(Error::message(Kind::Reply))? {
+        let address = reply::address(checked, index, client.fingerprint);
+        for reply in reply::read(address, context, bytes).map_err(Error::message(Kind::Reply))? {
             let reply = reply.map_err(Error::message(Kind::Reply))?;
             slots.push(encoder.decode(&decrypt_reply(context, secret, &reply)));
             if client.watch.budgets {
@@ -161,14 +163,4 @@ impl<'a> Inference<'a> {
 /// The server stage of an index.
 fn stage(client: &Client, index: usize) -> CheckedStage<'_> {
     client.plan.server_stages().nth(index).expect("as many requests are sent as there are server stages")
-}
-
-fn address(client: &Client, kind: Kind, index: usize) -> Address {
-    let cost = &stage(client, index).stage.cost;
-    let count = match kind {
-        Kind::Request => cost.ciphertexts_up,
-        Kind::Reply => cost.ciphertexts_down,
-        Kind::GaloisKeys => unreachable!("Galois keys belong to no stage"),
-    };
-    Address::of_stage(kind, index, count, client.fingerprint)
 }

@@ -1,6 +1,8 @@
 //! The vector instructions a transform or a product runs on, chosen at run time.
 
 use super::lanes::{Narrow, Residues, Scalar, Wide};
+#[cfg(target_arch = "x86_64")]
+use super::lanes::{avx2, avx512, ifma};
 use super::modulus::Modulus;
 
 /// Moduli below this have the narrow arithmetic: 4p fits 32 bits.
@@ -32,7 +34,17 @@ impl Kernel {
 
     /// Says whether this machine has the kernel's instructions.
     pub fn is_available(self) -> bool {
-        matches!(self, Self::Scalar)
+        match self {
+            Self::Scalar => true,
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx2 => avx2::is_available(),
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx512 => avx512::is_available(),
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx512Ifma => ifma::is_available(),
+            #[cfg(not(target_arch = "x86_64"))]
+            Self::Avx2 | Self::Avx512 | Self::Avx512Ifma => false,
+        }
     }
 }
 
@@ -48,11 +60,16 @@ pub(super) trait Task {
 /// # Panics
 /// When the machine lacks the kernel.
 pub(super) fn run(kernel: Kernel, modulus: Modulus, task: impl Task) {
-    assert!(kernel.is_available(), "this machine lacks the instructions of {kernel:?}");
-    if modulus.value() < NARROW {
-        task.run(Narrow::new(Scalar, modulus));
-    } else {
-        run_wide(kernel, modulus, task);
+    let narrow = modulus.value() < NARROW;
+    match kernel {
+        Kernel::Scalar if narrow => task.run(Narrow::new(Scalar, modulus)),
+        #[cfg(target_arch = "x86_64")]
+        Kernel::Avx2 => avx2::run(modulus, narrow, task),
+        #[cfg(target_arch = "x86_64")]
+        Kernel::Avx512Ifma if modulus.bits() <= 50 && !narrow => ifma::run(modulus, task),
+        #[cfg(target_arch = "x86_64")]
+        Kernel::Avx512 | Kernel::Avx512Ifma => avx512::run(modulus, narrow, task),
+        _ => run_wide(kernel, modulus, task),
     }
 }
 
@@ -61,6 +78,13 @@ pub(super) fn run(kernel: Kernel, modulus: Modulus, task: impl Task) {
 /// # Panics
 /// When the machine lacks the kernel.
 pub(super) fn run_wide(kernel: Kernel, modulus: Modulus, task: impl Task) {
-    assert!(kernel.is_available(), "this machine lacks the instructions of {kernel:?}");
-    task.run(Wide::new(Scalar, modulus));
+    match kernel {
+        Kernel::Scalar => task.run(Wide::new(Scalar, modulus)),
+        #[cfg(target_arch = "x86_64")]
+        Kernel::Avx2 => avx2::run(modulus, false, task),
+        #[cfg(target_arch = "x86_64")]
+        Kernel::Avx512 | Kernel::Avx512Ifma => avx512::run(modulus, false, task),
+        #[cfg(not(target_arch = "x86_64"))]
+        _ => panic!("this machine lacks the instructions of {kernel:?}"),
+    }
 }

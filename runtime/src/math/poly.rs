@@ -142,7 +142,10 @@ impl Automorphism {
     /// When `galois_element` is even or not below 2N.
     pub fn new(ring_degree: usize, galois_element: u64) -> Self {
         let order = 2 * ring_degree as u64;
-        assert!(galois_element % 2 == 1 && galois_element < order, "{galois_element} is not odd and below 2N = {order}");
+        assert!(
+            galois_element % 2 == 1 && galois_element < order,
+            "{galois_element} is not odd and below 2N = {order}"
+        );
         let shift = u32::BITS - ring_degree.trailing_zeros();
         let reverse = |i: u32| i.reverse_bits().checked_shr(shift).unwrap_or(0);
         // Value i belongs to the exponent 2 bitrev(i) + 1 of psi; the image's value there is the old one at g times it.

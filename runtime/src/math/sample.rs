@@ -153,17 +153,21 @@ mod tests {
     }
 
     #[test]
-    fn seeds_expand_as_pinned() {
-        let mut out = [0; 3];
-        uniform(Modulus::new(1_073_692_673), &mut rng(7), &mut out);
-        assert_eq!(out, [0, 0, 0]);
-        uniform(Modulus::new(1_125_899_906_826_241), &mut rng(7), &mut out);
-        assert_eq!(out, [0, 0, 0]);
-        let mut out = [0; 12];
+    fn seeds_expand_as_another_tool_says() {
+        let known = include_str!("../../../tests/kat/sample.json");
+        let known: serde_json::Value = serde_json::from_str(known).expect("the file is JSON");
+        let list = |values: &serde_json::Value| values.as_array().expect("a list").clone();
+        for case in list(&known["uniform"]) {
+            let p = Modulus::new(case["p"].as_u64().expect("a prime"));
+            let mut out = vec![0; list(&case["values"]).len()];
+            uniform(p, &mut rng(7), &mut out);
+            assert_eq!(serde_json::json!(out), case["values"], "p {}", p.value());
+        }
+        let mut out = vec![0; list(&known["ternary"]).len()];
         ternary(&mut rng(7), &mut out);
-        assert_eq!(out, [0; 12]);
+        assert_eq!(serde_json::json!(out), known["ternary"]);
         error(&mut rng(7), &mut out);
-        assert_eq!(out, [0; 12]);
+        assert_eq!(serde_json::json!(out), known["error"]);
     }
 
     #[test]
@@ -180,7 +184,7 @@ mod tests {
 
     #[test]
     fn ternary_values_and_neighbours_are_even() {
-        let mut out = vec![0; 5 * 9 << 12];
+        let mut out = vec![0; 45 << 12];
         ternary(&mut rng(3), &mut out);
         let mut counts = [0; 9];
         out.chunks_exact(2).for_each(|pair| counts[(4 + 3 * pair[0] + pair[1]) as usize] += 1);

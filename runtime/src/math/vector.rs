@@ -71,7 +71,13 @@ step!(Add, 1, |r, word, [a]| r.sub_modulus_once(r.lanes().add(word, a)));
 step!(Sub, 1, |r, word, [a]| r.sub_modulus_once(r.lanes().add(word, r.lanes().sub(r.modulus(), a))));
 step!(Neg, 0, |r, word, []| r.sub_modulus_once(r.lanes().sub(r.modulus(), word)));
 
-fn update<const K: usize>(kernel: Kernel, modulus: Modulus, step: impl Step<K>, words: &mut [u64], others: [&[u64]; K]) {
+fn update<const K: usize>(
+    kernel: Kernel,
+    modulus: Modulus,
+    step: impl Step<K>,
+    words: &mut [u64],
+    others: [&[u64]; K],
+) {
     assert!(others.iter().all(|other| other.len() == words.len()), "pointwise work needs slices of one length");
     kernel::run(kernel, modulus, Update { modulus, step, words, others });
 }

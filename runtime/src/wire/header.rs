@@ -153,6 +153,14 @@ pub fn fingerprint(plan: &CheckedPlan) -> [u8; 4] {
 }
 
 impl Address {
+    /// Addresses a message of a server stage.
+    pub(super) fn of_stage(kind: Kind, index: usize, ciphertexts: usize, plan: [u8; 4]) -> Address {
+        // A checked plan decrypts at most 2^20 coefficients: at most 1024 ciphertexts, hence as many stages.
+        let stage = u16::try_from(index).expect("a checked plan has at most 1024 server stages");
+        let count = u32::try_from(ciphertexts).expect("a checked tensor has at most 2^26 elements");
+        Address { kind, stage, count, plan }
+    }
+
     /// Begins a message that will have `size_bytes` in all.
     pub(super) fn begin(self, size_bytes: usize) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(size_bytes);

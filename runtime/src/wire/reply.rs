@@ -2,12 +2,18 @@
 //!
 //! c0 travels as coefficients, c1 as evaluations: the forms in which the client needs them.
 
+use chococ_plans::check::CheckedStage;
 use chococ_plans::cost::reply_bytes;
 
-use super::header::{Address, MessageError};
+use super::header::{Address, Kind, MessageError};
 use super::packing;
 use crate::bfv::ciphertext::Reply;
 use crate::bfv::context::Context;
+
+/// Returns where the reply of server stage `index` belongs; `plan` is the plan's fingerprint.
+pub fn address(stage: CheckedStage<'_>, index: usize, plan: [u8; 4]) -> Address {
+    Address::of_stage(Kind::Reply, index, stage.layout.placement.outputs, plan)
+}
 
 /// Writes a reply.
 pub fn write(address: Address, context: &Context, replies: &[Reply]) -> Vec<u8> {

@@ -2,12 +2,18 @@
 //!
 //! A request is written one ciphertext at a time, so that a small client never holds more than one beside the message.
 
+use chococ_plans::check::CheckedStage;
 use chococ_plans::cost::{SEED_BYTES, upload_bytes};
 
-use super::header::{Address, MessageError};
+use super::header::{Address, Kind, MessageError};
 use super::packing;
 use crate::bfv::ciphertext::{Seed, SeededCiphertext};
 use crate::bfv::context::Context;
+
+/// Returns where the request of server stage `index` belongs; `plan` is the plan's fingerprint.
+pub fn address(stage: CheckedStage<'_>, index: usize, plan: [u8; 4]) -> Address {
+    Address::of_stage(Kind::Request, index, stage.layout.placement.inputs, plan)
+}
 
 /// Begins a request; as many [`append`]s as the address counts must follow.
 pub fn begin(address: Address, context: &Context, seed: Seed) -> Vec<u8> {

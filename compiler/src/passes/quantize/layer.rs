@@ -77,7 +77,7 @@ pub(super) fn quantize_layer(
         clipped_weights: best.clipped_weights,
         candidates,
         activation_errors: options.quantizers.map(|quantizer| observed.mean_squared_error(&quantizer)).into(),
-        weight_errors: options.weights.each_ref().map(|codes| codes.mean_squared_error(layer.weights)).into(),
+        weight_errors: options.weights.each_ref().map(|codes| codes.mean_squared_error(&kept)).into(),
         silent_channels: silent.iter().filter(|silent| **silent).count(),
         constant_channels: chosen.row_scales.iter().filter(|scale| **scale == 0.0).count(),
         largest_bias_correction,

@@ -23,6 +23,8 @@ mod range_proof;
 mod ranges;
 mod reference;
 mod report;
+#[cfg(test)]
+mod tests;
 mod weights;
 
 use std::collections::BTreeMap;

@@ -40,7 +40,7 @@ pub struct LayerReport {
     pub candidates: Vec<Candidate>,
     /// Mean squared error of its input: (full range, least squares).
     pub activation_errors: (f64, f64),
-    /// Mean squared error of its weights: (full range, least squares).
+    /// Mean squared error of its weights, but those of silent channels: (full range, least squares).
     pub weight_errors: (f64, f64),
     /// Input channels that were zero on every calibration input; their weights are zero.
     pub silent_channels: usize,

@@ -3,6 +3,12 @@
 //! [`Lanes`] is what a register can do on each instruction set; [`Residues`] is lazy arithmetic modulo one prime on top
 //! of it, written once per range of the prime.
 
+#[cfg(target_arch = "x86_64")]
+pub(super) mod avx2;
+#[cfg(target_arch = "x86_64")]
+pub(super) mod avx512;
+#[cfg(target_arch = "x86_64")]
+pub(super) mod ifma;
 mod narrow;
 mod scalar;
 mod wide;
@@ -11,6 +17,7 @@ pub(super) use narrow::Narrow;
 pub(super) use scalar::Scalar;
 pub(super) use wide::Wide;
 
+use super::kernel::Task;
 use super::modulus::Modulus;
 
 /// A register of 64-bit lanes and the instructions on it.

@@ -70,8 +70,8 @@ impl<L: Lanes> Residues for Wide<L> {
         (value, self.lanes.load_spread(&table.quotients[index..][..count], stride))
     }
 
-    /// The real quotient xw/p exceeds x w' / 2^64 by less than x/2^64 < 1, its floor by less than 2, and the high word
-    /// found may be 2 less again: so xw - qp < 4p, for any word x.
+    /// x w' / 2^64 falls short of the real quotient xw/p by less than x / 2^64 < 1, and the high word found falls short
+    /// of that by less than 3: so xw - qp < 4p, for any word x.
     #[inline(always)]
     fn mul(self, x: L::Vector, (value, quotient): Self::Constant) -> L::Vector {
         let lanes = self.lanes;

@@ -7,7 +7,7 @@ use super::Modulus;
 /// `None` unless N is a power of two, at least 4, and 2N divides p - 1.
 pub fn smallest_primitive_root(ring_degree: usize, modulus: Modulus) -> Option<u64> {
     let order = 2 * ring_degree as u64;
-    if ring_degree < 4 || !ring_degree.is_power_of_two() || (modulus.value() - 1) % order != 0 {
+    if ring_degree < 4 || !ring_degree.is_power_of_two() || !(modulus.value() - 1).is_multiple_of(order) {
         return None;
     }
     let minus_one = modulus.value() - 1;

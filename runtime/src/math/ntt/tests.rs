@@ -68,6 +68,29 @@ fn values_stand_in_bit_reversed_order() {
 }
 
 #[test]
+fn values_are_those_another_tool_finds() {
+    let known: serde_json::Value =
+        serde_json::from_str(include_str!("../../../../tests/kat/ntt.json")).expect("the file is JSON");
+    for case in known["cases"].as_array().expect("a list of cases") {
+        let number = |key: &str| case[key].as_u64().expect("a number");
+        let numbers = |key: &str| case[key].as_array().expect("a list").iter().map(|x| x.as_u64().expect("a number"));
+        let (n, p) = (number("n"), Modulus::new(number("p")));
+        let coefficient = |i: u64| p.pow(p.reduce(i * i + 7 * i + 3), 3);
+        for kernel in available() {
+            let ntt = Ntt::with_kernel(n as usize, p, kernel).expect("the prime fits");
+            assert_eq!(ntt.root(), number("psi"));
+            let mut words: Vec<u64> = (0..n).map(coefficient).collect();
+            ntt.forward(&mut words);
+            for (i, value) in numbers("indices").zip(numbers("values")) {
+                assert_eq!(words[i as usize], value, "N {n}, p {}, index {i}, {kernel:?}", p.value());
+            }
+            ntt.inverse(&mut words);
+            assert!((0..n).map(coefficient).eq(words), "N {n}, p {}, {kernel:?}", p.value());
+        }
+    }
+}
+
+#[test]
 fn kernels_agree_bit_for_bit() {
     for log_n in 3..=13 {
         let n = 1 << log_n;
