@@ -1,1 +1,133 @@
-//! placeholder
+//! What the tests that need more than one crate share: compiled networks, and inferences on both sides of the wire.
+
+use std::sync::Arc;
+
+use chacha20::ChaCha20Rng;
+use chococ_compiler::{Compiled, Options, compile};
+use chococ_models::{Model, named};
+use chococ_plans::check::{CheckedPlan, check};
+use chococ_plans::input::{Samples, read_samples};
+use chococ_plans::packing::Alignment;
+use chococ_plans::weights::Weights;
+use chococ_runtime::client::{StageRecord, Watch};
+use chococ_runtime::server::Operations;
+use chococ_runtime::{Client, Server, Turn};
+use rand::SeedableRng;
+
+/// Calibration images that the tests use: enough for MNIST, and quick.
+pub const CALIBRATION_IMAGES: usize = 100;
+
+/// A network of models/.
+///
+/// # Panics
+/// If there is none of that name.
+pub fn model(name: &str) -> &'static Model {
+    named(name).unwrap_or_else(|| panic!("models/ has no {name}"))
+}
+
+/// Images of a model's own kind: the first of those to calibrate with, or of those held out.
+///
+/// # Panics
+/// If the files of this repository are damaged.
+pub fn images(model: &Model, held_out: bool, count: usize) -> Samples {
+    let path = if held_out { model.test_images() } else { model.calibration_images() };
+    read_samples(path, &model.input_shape, Some(count)).expect("the images are part of this repository")
+}
+
+/// What the tests compile a model with.
+pub fn options(model: &Model, bits: u32, alignment: Option<Alignment>) -> Options {
+    Options {
+        model_file: format!("{}.onnx", model.name),
+        weights_file: format!("{}.safetensors", model.name),
+        calibration: Some((
+            format!("{CALIBRATION_IMAGES} training images"),
+            images(model, false, CALIBRATION_IMAGES).inputs,
+        )),
+        activation_bits: bits,
+        weight_bits: bits,
+        alignment,
+        ring_degree: None,
+    }
+}
+
+/// Compiles a network of models/ at the given bits.
+///
+/// # Panics
+/// If it does not compile.
+pub fn compiled(name: &str, bits: u32, alignment: Option<Alignment>) -> Compiled {
+    let model = model(name);
+    let bytes = std::fs::read(model.path()).expect("the model is part of this repository");
+    compile(&bytes, &options(model, bits, alignment), &|_| {}).unwrap_or_else(|error| panic!("{name}: {error}"))
+}
+
+/// Both sides of a plan, ready for inferences.
+pub struct Pair {
+    /// The plan.
+    pub plan: Arc<CheckedPlan>,
+    /// Its weights.
+    pub weights: Weights,
+    /// The client, watching integers and budgets.
+    pub client: Client,
+    /// The server.
+    pub server: Server,
+    /// The client's message of Galois keys.
+    pub galois_keys: Vec<u8>,
+    /// Where all randomness comes from.
+    pub rng: ChaCha20Rng,
+}
+
+/// One inference, as both sides saw it.
+pub struct Run {
+    /// The answer.
+    pub output: Vec<f32>,
+    /// What the client recorded of each server stage.
+    pub records: Vec<StageRecord>,
+    /// What the server counted.
+    pub operations: Operations,
+}
+
+impl Pair {
+    /// Sets both sides up; all randomness follows from `seed`.
+    ///
+    /// # Panics
+    /// If the plan and its weights do not hold together.
+    pub fn new(compiled: &Compiled, seed: u64) -> Pair {
+        let weights = Weights::from_bytes(&compiled.weights, &compiled.plan).expect("the compiler's own weights");
+        Pair::with_weights(check(compiled.plan.clone()).expect("the compiler's own plan"), weights, seed)
+    }
+
+    /// As [`Pair::new`], for a plan that is checked already.
+    ///
+    /// # Panics
+    /// If the weights lack a layer.
+    pub fn with_weights(plan: CheckedPlan, weights: Weights, seed: u64) -> Pair {
+        let plan = Arc::new(plan);
+        let mut rng = ChaCha20Rng::seed_from_u64(seed);
+        let client = Client::new(plan.clone(), &mut rng).expect("a checked plan's parameters work");
+        let client = client.watch(Watch { integers: true, budgets: true });
+        let galois_keys = client.galois_keys(&mut rng);
+        let server = Server::new(plan.clone(), &weights, &|_, _| {}).expect("the weights are complete");
+        Pair { plan, weights, client, server, galois_keys, rng }
+    }
+
+    /// Runs one inference under encryption.
+    ///
+    /// # Panics
+    /// If either side refuses what the other sent.
+    pub fn run(&mut self, input: &[f32]) -> Run {
+        let session = self.server.session(&self.galois_keys).expect("the client's own keys");
+        let (mut inference, mut turn) = self.client.start(input, &mut self.rng).expect("an input of the right shape");
+        loop {
+            match turn {
+                Turn::Send(request) => {
+                    let reply = session.answer(&request).expect("the client's own request");
+                    turn = inference.resume(&reply, &mut self.rng).expect("the server's own reply");
+                }
+                Turn::Done(output) => {
+                    let records = inference.records().to_vec();
+                    return Run { output, records, operations: session.operations() };
+                }
+            }
+        }
+    }
+}

@@ -6,10 +6,12 @@
 //! in [`kernel`]; every kernel gives the same residues.
 
 pub mod accumulate;
+mod automorphism;
 pub mod kernel;
 mod lanes;
 pub mod modulus;
 pub mod ntt;
 pub mod poly;
+mod ring;
 pub mod sample;
 pub mod vector;

@@ -3,7 +3,8 @@
 
 use std::arch::x86_64::*;
 
-use super::{Lanes, Modulus, Narrow, Task, Wide};
+use super::{Lanes, Modulus, Narrow, Wide};
+use crate::math::kernel::Task;
 
 /// AVX2 registers; made by [`run`] alone.
 #[derive(Clone, Copy)]

@@ -6,7 +6,8 @@
 
 use std::arch::x86_64::*;
 
-use super::{Lanes, Modulus, Narrow, Task, Wide};
+use super::{Lanes, Modulus, Narrow, Wide};
+use crate::math::kernel::Task;
 
 /// AVX-512 registers.
 #[derive(Clone, Copy)]

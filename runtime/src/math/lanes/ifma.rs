@@ -4,7 +4,8 @@
 use std::arch::x86_64::*;
 
 use super::avx512::{self, Avx512};
-use super::{Lanes, Modulus, Planes, Residues, SumForm, Table, Task, quotients};
+use super::{Lanes, Modulus, Planes, Residues, SumForm, Table, quotients};
+use crate::math::kernel::Task;
 
 /// Lazy arithmetic with laziness 2: values lie below 4p < 2^52. Made by [`run`] alone.
 #[derive(Clone, Copy)]

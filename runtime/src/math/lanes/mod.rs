@@ -17,7 +17,6 @@ pub(super) use narrow::Narrow;
 pub(super) use scalar::Scalar;
 pub(super) use wide::Wide;
 
-use super::kernel::Task;
 use super::modulus::Modulus;
 
 /// A register of 64-bit lanes and the instructions on it.

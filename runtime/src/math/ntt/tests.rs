@@ -4,7 +4,7 @@ use super::*;
 use chococ_plans::primes::ntt_primes_below;
 use proptest::prelude::*;
 
-/// A prime of the given length for ring degree 8192 where one exists, else for the degree itself.
+/// The largest prime of the given length that has a transform of the given degree, if there is one.
 fn prime(bits: u32, ring_degree: usize) -> Option<Modulus> {
     ntt_primes_below(bits, ring_degree).next().map(Modulus::new)
 }
