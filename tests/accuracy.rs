@@ -1,10 +1,11 @@
 //! Accuracy of quantised networks on all held-out images.
 
+use chococ_compiler::Options;
 use chococ_models::Model;
 use chococ_plans::check::check;
 use chococ_plans::weights::Weights;
 use chococ_runtime::reference;
-use chococ_tests::{compiled, images, model};
+use chococ_tests::{compiled_with, images, model, options};
 use rayon::prelude::*;
 
 /// Accuracies in percent, in floats and at each of `bits`.
@@ -18,7 +19,9 @@ fn ladder(model: &Model, bits: &[u32]) -> (f64, Vec<f64>) {
     };
     let mut float = None;
     let quantised = bits.iter().map(|&bits| {
-        let compiled = compiled(model.name, bits, None);
+        let images = images(model, false, usize::MAX).inputs;
+        let calibration = Some((format!("{} training images", images.len()), images));
+        let compiled = compiled_with(&Options { calibration, ..options(model, bits, None) }, model.name);
         let weights = Weights::from_bytes(&compiled.weights, &compiled.plan).expect("the compiler's own weights");
         let plan = check(compiled.plan).expect("the compiler's own plan");
         float.get_or_insert_with(|| accuracy(&|x| reference::floats(&plan, &weights, x).expect("a whole plan")));

@@ -55,9 +55,16 @@ pub fn options(model: &Model, bits: u32, alignment: Option<Alignment>) -> Option
 /// # Panics
 /// If it does not compile.
 pub fn compiled(name: &str, bits: u32, alignment: Option<Alignment>) -> Compiled {
-    let model = model(name);
-    let bytes = std::fs::read(model.path()).expect("the model is part of this repository");
-    compile(&bytes, &options(model, bits, alignment), &|_| {}).unwrap_or_else(|error| panic!("{name}: {error}"))
+    compiled_with(&options(model(name), bits, alignment), name)
+}
+
+/// Compiles a network of models/ with any options.
+///
+/// # Panics
+/// If it does not compile.
+pub fn compiled_with(options: &Options, name: &str) -> Compiled {
+    let bytes = std::fs::read(model(name).path()).expect("the model is part of this repository");
+    compile(&bytes, options, &|_| {}).unwrap_or_else(|error| panic!("{name}: {error}"))
 }
 
 /// Both sides of a plan, ready for inferences.

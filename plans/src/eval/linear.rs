@@ -1,6 +1,8 @@
-//! Convolutions and dense layers: exact on integers, ordinary on floats, one algorithm for both.
+//! Convolutions and dense layers: exact on integers, and on floats the same on every machine.
 //!
-//! A convolution becomes a matrix product (im2col), once a group, and the product is ndarray's.
+//! A convolution becomes a matrix product (im2col), once a group. For integers the product is ndarray's, since no order
+//! of sums can change an exact result; for floats it is our own, in an order that no machine changes, so that a model
+//! quantised on one gives the plan that it gives on another.
 
 use std::borrow::Cow;
 use std::num::Wrapping;
@@ -45,14 +47,16 @@ pub fn linear_integers(operator: &Linear, weights: &LayerWeights, codes: &[i32])
 /// Computes a linear layer in single precision: weights * x + bias.
 ///
 /// `x` has the layer's input shape and the result its output shape, both row-major, channels first; `bias` has one
-/// number an output channel. The order of the sums is the matrix library's, so the last bits may differ between
-/// machines; nothing that crosses the wire is computed here.
+/// number an output channel. The order of the sums is fixed, and no product is fused with a sum.
 ///
 /// # Panics
 /// If a length does not fit the operator.
 pub fn linear_floats(operator: &Linear, weights: &[f32], bias: &[f32], x: &[f32]) -> Vec<f32> {
     assert_lengths(operator, weights.len(), bias.len(), x.len());
-    let mut real = product(operator, weights, x);
+    let mut real = match operator {
+        Linear::Conv(conv) => convolve(conv, weights, x, multiply_in_order),
+        Linear::Dense(dense) => weights.chunks_exact(dense.inputs).map(|row| dot_in_order(row, x)).collect(),
+    };
     add_per_channel(&mut real, bias, |value, shift| value + shift);
     real
 }
@@ -105,12 +109,51 @@ fn add_per_channel<T: Copy>(output: &mut [T], bias: &[T], add: impl Fn(T, T) -> 
     }
 }
 
-/// Computes weights * x.
+/// Computes weights * x, in whatever order is fastest.
 fn product<T: LinalgScalar>(operator: &Linear, weights: &[T], x: &[T]) -> Vec<T> {
     match operator {
-        Linear::Conv(conv) => convolve(conv, weights, x),
+        Linear::Conv(conv) => convolve(conv, weights, x, |kernels, windows, taps, cells, planes| {
+            let kernels = ArrayView2::from_shape((planes.len() / cells, taps), kernels).expect("a row an output");
+            let windows = ArrayView2::from_shape((taps, cells), windows).expect("a column an output cell");
+            let mut planes = ArrayViewMut2::from_shape((planes.len() / cells, cells), planes).expect("as large");
+            linalg::general_mat_mul(T::one(), &kernels, &windows, T::zero(), &mut planes);
+        }),
         Linear::Dense(dense) => multiply(dense, weights, x),
     }
+}
+
+/// Multiplies kernels (a row an output channel) by windows (a column an output cell): for each cell, four taps at a
+/// time, from the first to the last. The inner loop runs over cells, so that vector units help without a say in it.
+fn multiply_in_order(kernels: &[f32], windows: &[f32], taps: usize, cells: usize, planes: &mut [f32]) {
+    for (kernel, plane) in kernels.chunks_exact(taps).zip(planes.chunks_exact_mut(cells)) {
+        let (weights, last_weights) = kernel.as_chunks::<4>();
+        let mut rows = windows.chunks_exact(cells);
+        for &[a, b, c, d] in weights {
+            let [Some(p), Some(q), Some(r), Some(s)] = [rows.next(), rows.next(), rows.next(), rows.next()] else {
+                unreachable!("there is a row of windows for each tap")
+            };
+            for ((((sum, p), q), r), s) in plane.iter_mut().zip(p).zip(q).zip(r).zip(s) {
+                *sum += (a * p + b * q) + (c * r + d * s);
+            }
+        }
+        for (&weight, row) in last_weights.iter().zip(rows) {
+            plane.iter_mut().zip(row).for_each(|(sum, value)| *sum += weight * value);
+        }
+    }
+}
+
+/// Sums a product in sixteen strands, then the strands from the first to the last.
+fn dot_in_order(row: &[f32], x: &[f32]) -> f32 {
+    let mut strands = [0.0; 16];
+    let (row_chunks, row_rest) = row.as_chunks::<16>();
+    let (x_chunks, x_rest) = x.as_chunks::<16>();
+    for (weights, values) in row_chunks.iter().zip(x_chunks) {
+        for lane in 0..16 {
+            strands[lane] += weights[lane] * values[lane];
+        }
+    }
+    let rest: f32 = row_rest.iter().zip(x_rest).map(|(weight, value)| weight * value).sum();
+    strands.iter().sum::<f32>() + rest
 }
 
 fn multiply<T: LinalgScalar>(dense: &Dense, weights: &[T], x: &[T]) -> Vec<T> {
@@ -118,8 +161,14 @@ fn multiply<T: LinalgScalar>(dense: &Dense, weights: &[T], x: &[T]) -> Vec<T> {
     matrix.dot(&ArrayView1::from(x)).into_raw_vec_and_offset().0
 }
 
-/// Multiplies, group by group, the kernels (a row an output channel) by the windows (a column an output cell).
-fn convolve<T: LinalgScalar>(conv: &Conv, weights: &[T], x: &[T]) -> Vec<T> {
+/// Multiplies, group by group, the kernels (a row an output channel) by the windows (a column an output cell):
+/// `multiply` is given both, the number of taps and of cells, and the planes to fill, which hold zeros.
+fn convolve<T: LinalgScalar>(
+    conv: &Conv,
+    weights: &[T],
+    x: &[T],
+    multiply: impl Fn(&[T], &[T], usize, usize, &mut [T]),
+) -> Vec<T> {
     let [channels_in, height, width] = conv.input;
     let [channels_out, rows, columns] = conv.output;
     let cells = rows * columns;
@@ -132,11 +181,7 @@ fn convolve<T: LinalgScalar>(conv: &Conv, weights: &[T], x: &[T]) -> Vec<T> {
     let images = x.chunks_exact(group_in * height * width);
     let kernels = weights.chunks_exact(group_out * taps);
     for ((image, kernels), planes) in images.zip(kernels).zip(output.chunks_exact_mut(group_out * cells)) {
-        let windows = windows(conv, image);
-        let kernels = ArrayView2::from_shape((group_out, taps), kernels).expect("a chunk of this size");
-        let windows = ArrayView2::from_shape((taps, cells), &windows).expect("a column an output cell");
-        let mut planes = ArrayViewMut2::from_shape((group_out, cells), planes).expect("a chunk of this size");
-        linalg::general_mat_mul(T::one(), &kernels, &windows, T::zero(), &mut planes);
+        multiply(kernels, &windows(conv, image), taps, cells, planes);
     }
     output
 }
