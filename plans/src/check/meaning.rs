@@ -13,6 +13,9 @@ const LARGEST_TENSOR: usize = 1 << 26;
 /// A dimension, stride, pad or dilation that no product with another overflows.
 const LARGEST_SIZE: usize = 1 << 20;
 
+/// Taps of a kernel: every one is a rotation, or an element of a window.
+const LARGEST_KERNEL: usize = 1 << 12;
+
 /// Bits that a code, and a range of accumulators, may take.
 const LARGEST_CODE: i32 = 1 << 16;
 const LARGEST_RANGE: i64 = 1 << 40;
@@ -170,6 +173,9 @@ fn convolution(conv: &Conv) -> Result<(), String> {
     let sizes = [&conv.input[..], &conv.output, &conv.kernel, &conv.strides, &conv.dilations, &[conv.groups]].concat();
     if sizes.iter().any(|n| !(1..=LARGEST_SIZE).contains(n)) || conv.pads_before.iter().any(|&n| n > LARGEST_SIZE) {
         return Err("a size is zero or too large".to_owned());
+    }
+    if conv.kernel[0] * conv.kernel[1] > LARGEST_KERNEL {
+        return Err(format!("a kernel of {:?} has more than {LARGEST_KERNEL} taps", conv.kernel));
     }
     if !conv.input[0].is_multiple_of(conv.groups) || !conv.output[0].is_multiple_of(conv.groups) {
         return Err(format!("{} groups do not divide its channels", conv.groups));

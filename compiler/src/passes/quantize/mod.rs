@@ -12,9 +12,8 @@
 //! 4. `bias`: the bias as an integer, corrected so that each channel's mean is the float network's;
 //! 5. `range_proof`: how large the accumulators can become.
 //!
-//! Nothing depends on time, threads or a seed: on one machine the same model and inputs give the same network, bit for
-//! bit. Sums in floats round as the processor's vector unit has it, so on another machine a close decision may fall
-//! otherwise; what the resulting network computes is the same everywhere.
+//! Nothing depends on time, threads or a seed, and sums in floats have an order of their own: the same model and inputs
+//! give the same network, bit for bit, on every machine.
 
 mod bias;
 mod calibration;
