@@ -1,9 +1,8 @@
-//! Packs codes into slots, lays weights, masks and biases out to match, and unpacks the sums that come back.
+//! Packs codes into slots, and unpacks the sums that come back: all that the client needs of a packing.
 
 use crate::op::Linear;
 use crate::packing::grid::{Grid, Offset};
 use crate::packing::placement::Placement;
-use crate::packing::program::{Product, Program, Sum};
 use crate::packing::{Alignment, SlotPacking, TapOrder};
 
 /// Where every number of one stage sits, for one ring degree.
@@ -71,11 +70,6 @@ impl Layout {
         Ok(Layout { operator: operator.clone(), packing, row_length, grid, placement })
     }
 
-    /// The rotations and products of the stage.
-    pub fn program(&self) -> Program {
-        Program::new(self)
-    }
-
     /// Slots by which a shift of channels rotates.
     pub(crate) fn shift_steps(&self, shift: usize) -> i64 {
         (shift * self.placement.interleave * self.grid.block) as i64
@@ -114,83 +108,6 @@ impl Layout {
             .collect()
     }
 
-    /// The biases of an output ciphertext, each in one of the slots that the client adds up.
-    pub fn bias(&self, ciphertext: usize, bias: &[i64], plaintext_modulus: u64) -> Vec<u64> {
-        let pixels = self.grid.output[0] * self.grid.output[1];
-        let mut placed = vec![false; self.placement.channels_out * pixels];
-        let mut slots = vec![0; 2 * self.row_length];
-        self.for_each_output(ciphertext, |slot, channel, pixel| {
-            if !std::mem::replace(&mut placed[channel * pixels + pixel], true) {
-                slots[slot] = bias[channel].rem_euclid(plaintext_modulus as i64) as u64;
-            }
-        });
-        slots
-    }
-
-    /// The weights of one product, slot by slot, as they multiply the (rotated) input.
-    pub fn weights(&self, sum: &Sum, product: &Product, weights: &[i32], plaintext_modulus: u64) -> Vec<u64> {
-        let offset = Offset {
-            down: sum.offset.down + product.baby.offset.down,
-            right: sum.offset.right + product.baby.offset.right,
-        };
-        let shift = sum.shift + product.baby.shift;
-        let moved = self.shift_steps(sum.shift) + self.grid.steps(sum.offset);
-        let constant = self.packing.alignment != Alignment::Punctured;
-        let mut slots = vec![0; 2 * self.row_length];
-        for (row, column) in self.columns() {
-            let Some(to) = self.placement.output_channel(sum.output, row, column) else { continue };
-            let source_row = row ^ usize::from(sum.swap);
-            let source_column = self.placement.source_column(column, shift);
-            let Some(from) = self.placement.input_channel(product.input, source_row, source_column) else { continue };
-            let Some(weight) = self.weight_index(to, from, offset).map(|index| weights[index]) else { continue };
-            let weight = i64::from(weight).rem_euclid(plaintext_modulus as i64) as u64;
-            for cell in 0..self.grid.block {
-                let reads_inside = |pixel| self.grid.reads_inside(pixel, offset);
-                if constant || self.grid.output_pixel(cell).is_some_and(reads_inside) {
-                    let slot = (column * self.grid.block + cell) as i64 + moved;
-                    slots[source_row * self.row_length + slot.rem_euclid(self.row_length as i64) as usize] = weight;
-                }
-            }
-        }
-        slots
-    }
-
-    /// Ones where a rotation by `offset` brings in a pixel of the image, zeros where it brings in anything else.
-    ///
-    /// None where every cell that becomes an output reads inside the image: then nothing needs to be masked.
-    pub fn mask(&self, offset: Offset) -> Option<Vec<u64>> {
-        let masked = self.packing.alignment == Alignment::Masked;
-        if !masked || self.output_pixels().all(|pixel| self.grid.reads_inside(pixel, offset)) {
-            return None;
-        }
-        let mut slots = vec![0; 2 * self.row_length];
-        for pixel in self.output_pixels().filter(|&pixel| self.grid.reads_inside(pixel, offset)) {
-            let cell = self.grid.cell(pixel[0], pixel[1]);
-            slots.iter_mut().skip(cell).step_by(self.grid.block).for_each(|slot| *slot = 1);
-        }
-        Some(slots)
-    }
-
-    /// Index of the weight with which an output channel multiplies what an input channel holds at `offset`, if any.
-    ///
-    /// Input channels count the phases of a strided convolution.
-    pub(crate) fn weight_index(&self, to: usize, from: usize, offset: Offset) -> Option<usize> {
-        let conv = match &self.operator {
-            Linear::Dense(dense) => return Some(to * dense.inputs + from),
-            Linear::Conv(conv) => conv,
-        };
-        let phases = self.grid.phases[0] * self.grid.phases[1];
-        let (image, phase) = (from / phases, from % phases);
-        let inputs_per_group = conv.input[0] / conv.groups;
-        let outputs_per_group = conv.output[0] / conv.groups;
-        if image / inputs_per_group != to / outputs_per_group {
-            return None;
-        }
-        let [down, right] = self.tap(phase, offset)?;
-        let filter = to * inputs_per_group + image % inputs_per_group;
-        Some((filter * conv.kernel[0] + down) * conv.kernel[1] + right)
-    }
-
     /// The tap of the kernel that reads `phase` at `offset`, if there is one: [row, column] of the kernel.
     pub(crate) fn tap(&self, phase: usize, offset: Offset) -> Option<[usize; 2]> {
         let Linear::Conv(conv) = &self.operator else { return Some([0, 0]) };
@@ -223,7 +140,7 @@ impl Layout {
     }
 
     /// Visits every slot of an output ciphertext that holds (part of) an output: slot, channel, pixel.
-    fn for_each_output(&self, ciphertext: usize, mut visit: impl FnMut(usize, usize, usize)) {
+    pub(crate) fn for_each_output(&self, ciphertext: usize, mut visit: impl FnMut(usize, usize, usize)) {
         for (row, column) in self.columns() {
             let Some(channel) = self.placement.output_channel(ciphertext, row, column) else { continue };
             let first = row * self.row_length + column * self.grid.block;
@@ -234,7 +151,7 @@ impl Layout {
     }
 
     /// The pixels of an output channel, row by row.
-    fn output_pixels(&self) -> impl Iterator<Item = [usize; 2]> + use<> {
+    pub(crate) fn output_pixels(&self) -> impl Iterator<Item = [usize; 2]> + use<> {
         let [height, width] = self.grid.output;
         (0..height).flat_map(move |y| (0..width).map(move |x| [y, x]))
     }

@@ -63,13 +63,15 @@ pub struct Baby {
     pub rotation: Rotation,
 }
 
-impl Program {
-    /// Lists what is to be done for every output ciphertext.
-    pub(crate) fn new(layout: &Layout) -> Program {
-        let reach = Reach::new(layout);
-        Program { outputs: (0..layout.placement.outputs).map(|output| instructions(layout, &reach, output)).collect() }
+impl Layout {
+    /// The rotations and products of the stage.
+    pub fn program(&self) -> Program {
+        let reach = Reach::new(self);
+        Program { outputs: (0..self.placement.outputs).map(|output| instructions(self, &reach, output)).collect() }
     }
+}
 
+impl Program {
     /// All sums, output by output.
     pub fn sums(&self) -> impl Iterator<Item = &Sum> {
         self.outputs.iter().flatten().filter_map(|instruction| match instruction {
