@@ -13,7 +13,7 @@ const LARGEST_TENSOR: usize = 1 << 26;
 /// A dimension, stride, pad or dilation that no product with another overflows.
 const LARGEST_SIZE: usize = 1 << 20;
 
-/// Taps of a kernel: every one is a rotation, or an element of a window.
+/// Taps of a kernel, each of which is a rotation, and phases of an image.
 const LARGEST_KERNEL: usize = 1 << 12;
 
 /// Bits that a code, and a range of accumulators, may take.
@@ -174,8 +174,8 @@ fn convolution(conv: &Conv) -> Result<(), String> {
     if sizes.iter().any(|n| !(1..=LARGEST_SIZE).contains(n)) || conv.pads_before.iter().any(|&n| n > LARGEST_SIZE) {
         return Err("a size is zero or too large".to_owned());
     }
-    if conv.kernel[0] * conv.kernel[1] > LARGEST_KERNEL {
-        return Err(format!("a kernel of {:?} has more than {LARGEST_KERNEL} taps", conv.kernel));
+    if [conv.kernel, conv.strides].iter().any(|[vertical, horizontal]| vertical * horizontal > LARGEST_KERNEL) {
+        return Err(format!("a kernel of {:?} with strides {:?} is too large", conv.kernel, conv.strides));
     }
     if !conv.input[0].is_multiple_of(conv.groups) || !conv.output[0].is_multiple_of(conv.groups) {
         return Err(format!("{} groups do not divide its channels", conv.groups));
@@ -185,7 +185,7 @@ fn convolution(conv: &Conv) -> Result<(), String> {
         let (size, out) = (conv.input[axis + 1], conv.output[axis + 1]);
         let reach = conv.dilations[axis] * conv.kernel[axis];
         let last = (out - 1) * conv.strides[axis];
-        if conv.pads_before[axis] > reach || last > size + conv.pads_before[axis] + reach {
+        if reach > LARGEST_SIZE || conv.pads_before[axis] > reach || last > size + conv.pads_before[axis] + reach {
             return Err(format!("{out} outputs from {size} inputs along axis {axis}"));
         }
     }

@@ -72,7 +72,7 @@ impl Layout {
             Linear::Dense(dense) => return Some(to * dense.inputs + from),
             Linear::Conv(conv) => conv,
         };
-        let phases = self.grid.phases[0] * self.grid.phases[1];
+        let phases = self.grid.phase_count();
         let (image, phase) = (from / phases, from % phases);
         let inputs_per_group = conv.input[0] / conv.groups;
         let outputs_per_group = conv.output[0] / conv.groups;

@@ -2,7 +2,9 @@
 //!
 //! A convolution with strides (v, h) is one without strides over v * h *phases* of the image, each a channel of its
 //! own: phase (i, j) holds the pixels (v y + i, h x + j) at (y, x). A tap of the kernel then reads one phase at a fixed
-//! offset, and an offset (down, right) is a rotation by down * pitch + right.
+//! offset, and an offset (down, right) is a rotation by down * pitch + right. Phases that no tap reads are left out.
+
+use std::collections::BTreeSet;
 
 use crate::op::Linear;
 use crate::packing::Alignment;
@@ -10,8 +12,10 @@ use crate::packing::Alignment;
 /// The cells of one channel of one operator. All pairs are (vertical, horizontal).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Grid {
-    /// Phases of the input image, vertically and horizontally: the strides.
-    pub phases: [usize; 2],
+    /// From one pixel of a phase to the next, in the image.
+    pub strides: [usize; 2],
+    /// The phases that some tap reads: their first rows, and their first columns; each row with each column is one.
+    pub phases: [Vec<usize>; 2],
     /// Height and width of a phase.
     pub input: [usize; 2],
     /// Height and width of an output channel.
@@ -40,25 +44,40 @@ impl Grid {
     pub fn new(operator: &Linear, alignment: Alignment) -> Grid {
         let Linear::Conv(conv) = operator else {
             let one = [1, 1];
-            return Grid { phases: one, input: one, output: one, down: vec![0], right: vec![0], pitch: 1, block: 1 };
+            let phases = [vec![0], vec![0]];
+            let (down, right) = (vec![0], vec![0]);
+            return Grid { strides: one, phases, input: one, output: one, down, right, pitch: 1, block: 1 };
         };
         let input = [0, 1].map(|axis| conv.input[axis + 1].div_ceil(conv.strides[axis]));
         let output = [conv.output[1], conv.output[2]];
+        // Along an axis, a tap reads this far from the window's first pixel: so many whole strides, and a phase.
+        let reach = |axis: usize, tap: usize| (tap * conv.dilations[axis]) as i64 - conv.pads_before[axis] as i64;
         let [down, right] = [0, 1].map(|axis| {
-            let taps = 0..conv.kernel[axis];
-            let mut offsets: Vec<i64> = taps
-                .map(|tap| {
-                    let reach = (tap * conv.dilations[axis]) as i64 - conv.pads_before[axis] as i64;
-                    reach.div_euclid(conv.strides[axis] as i64)
-                })
-                .collect();
+            let stride = conv.strides[axis] as i64;
+            let mut offsets: Vec<i64> = (0..conv.kernel[axis]).map(|tap| reach(axis, tap).div_euclid(stride)).collect();
             offsets.dedup();
             offsets
+        });
+        let phases = [0, 1].map(|axis| {
+            let stride = conv.strides[axis] as i64;
+            let read = (0..conv.kernel[axis]).map(|tap| reach(axis, tap).rem_euclid(stride) as usize);
+            read.collect::<BTreeSet<_>>().into_iter().collect()
         });
         let rows = extent(input[0], output[0], &down, alignment);
         let pitch = extent(input[1], output[1], &right, alignment);
         let block = (rows * pitch).next_power_of_two();
-        Grid { phases: conv.strides, input, output, down, right, pitch, block }
+        Grid { strides: conv.strides, phases, input, output, down, right, pitch, block }
+    }
+
+    /// Phases of one image.
+    pub fn phase_count(&self) -> usize {
+        self.phases[0].len() * self.phases[1].len()
+    }
+
+    /// First row and first column of a phase.
+    pub fn phase(&self, index: usize) -> [usize; 2] {
+        let across = self.phases[1].len();
+        [self.phases[0][index / across], self.phases[1][index % across]]
     }
 
     /// The offsets at which taps read, row by row.

@@ -56,7 +56,7 @@ impl Layout {
             return Err(Misfit::BlockTooLarge { block: grid.block, row_length });
         }
         let (channels_in, channels_out) = match operator {
-            Linear::Conv(conv) => (conv.input[0] * grid.phases[0] * grid.phases[1], conv.output[0]),
+            Linear::Conv(conv) => (conv.input[0] * grid.phase_count(), conv.output[0]),
             Linear::Dense(dense) => (dense.inputs, dense.outputs),
         };
         let placement = Placement::new(channels_in, channels_out, row_length / grid.block);
@@ -116,13 +116,14 @@ impl Layout {
             let reach = usize::try_from(reach).ok().filter(|reach| reach.is_multiple_of(conv.dilations[axis]))?;
             Some(reach / conv.dilations[axis]).filter(|&tap| tap < conv.kernel[axis])
         };
-        let horizontal = self.grid.phases[1];
-        Some([along(0, phase / horizontal, offset.down)?, along(1, phase % horizontal, offset.right)?])
+        let [row, column] = self.grid.phase(phase);
+        Some([along(0, row, offset.down)?, along(1, column, offset.right)?])
     }
 
     /// Visits every slot of an input ciphertext that holds an element of the input tensor.
     fn for_each_input(&self, ciphertext: usize, mut visit: impl FnMut(usize, usize)) {
-        let [vertical, horizontal] = self.grid.phases;
+        let phases = self.grid.phase_count();
+        let [vertical, horizontal] = self.grid.strides;
         let (height, width) = match &self.operator {
             Linear::Conv(conv) => (conv.input[1], conv.input[2]),
             Linear::Dense(_) => (1, 1),
@@ -130,9 +131,9 @@ impl Layout {
         for (row, column) in self.columns() {
             let Some(channel) = self.placement.input_channel(ciphertext, row, column) else { continue };
             let first = row * self.row_length + column * self.grid.block;
-            let (image, phase) = (channel / (vertical * horizontal), channel % (vertical * horizontal));
-            for (y, source_y) in (phase / horizontal..height).step_by(vertical).enumerate() {
-                for (x, source_x) in (phase % horizontal..width).step_by(horizontal).enumerate() {
+            let (image, [top, left]) = (channel / phases, self.grid.phase(channel % phases));
+            for (y, source_y) in (top..height).step_by(vertical).enumerate() {
+                for (x, source_x) in (left..width).step_by(horizontal).enumerate() {
                     visit(first + self.grid.cell(y, x), (image * height + source_y) * width + source_x);
                 }
             }

@@ -120,7 +120,7 @@ struct Reach {
 impl Reach {
     fn new(layout: &Layout) -> Reach {
         let placement = &layout.placement;
-        let phases = layout.grid.phases[0] * layout.grid.phases[1];
+        let phases = layout.grid.phase_count();
         let swaps = if placement.swaps { 2 } else { 1 };
         let len = placement.outputs * swaps * placement.shifts * placement.inputs * phases;
         let mut reach = Reach { phases, shifts: placement.shifts, inputs: placement.inputs, reached: vec![false; len] };
