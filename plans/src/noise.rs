@@ -61,8 +61,7 @@ pub fn fresh_variance(parameters: &Parameters, key: EncryptionKey) -> f64 {
 
 /// Variance that one key switch adds.
 ///
-/// Each digit, uniform below its base B and so of mean square B^2 / 3, multiplies N fresh errors; then all is divided
-/// by P.
+/// Each digit, centred and so of variance B^2 / 12 for its base B, multiplies N fresh errors; then all is divided by P.
 pub fn key_switch_variance(parameters: &Parameters) -> f64 {
     let Some(special) = parameters.key_switching_prime else { return 0.0 };
     let digit_bits = parameters.digit_bits;
@@ -76,7 +75,7 @@ pub fn key_switch_variance(parameters: &Parameters) -> f64 {
                 true => prime as f64,
                 false => f64::from(digit_bits.min(bits - digit * digit_bits)).exp2(),
             };
-            (0..bits.div_ceil(digit_bits)).map(move |digit| base(digit).powi(2) / 3.0)
+            (0..bits.div_ceil(digit_bits)).map(move |digit| base(digit).powi(2) / 12.0)
         })
         .sum();
     parameters.ring_degree as f64 * ERROR_VARIANCE * squares / (special as f64).powi(2) + switched_rounding(parameters)
