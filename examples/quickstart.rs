@@ -48,7 +48,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let right = runs.iter().zip(&labels).filter(|(run, label)| largest(&run.output) == **label).count();
     println!("{right} of {DIGITS} digits are right, and every integer of every stage is the reference's.\n");
     println!("{}\n", stages(&plan, &runs));
-    println!("{}", beside_the_paper(&runs, galois_keys.len()));
+    println!("{}", beside_the_paper(&plan, &runs, galois_keys.len()));
     Ok(())
 }
 
@@ -175,22 +175,19 @@ fn stages(plan: &CheckedPlan, runs: &[Run]) -> Table {
     table
 }
 
-/// The paper's figures, from the facts that README.md cites, beside those of these runs.
-fn beside_the_paper(runs: &[Run], galois_bytes: usize) -> String {
-    let records = &runs[0].records;
-    let bytes: usize = records.iter().map(|record| record.bytes_up + record.bytes_down).sum();
-    let encryptions: f64 = median(
-        runs.iter().map(|run| run.records.iter().map(|record| milliseconds(record.encrypt)).sum()).collect(),
-    );
+/// The paper's figures (README.md says which are its own words) beside those of these runs.
+fn beside_the_paper(plan: &CheckedPlan, runs: &[Run], galois_bytes: usize) -> String {
+    let cost = plan.plan().cost();
+    let one_up = cost.bytes_up / cost.ciphertexts_up;
+    let encrypt = |run: &Run| run.records.iter().map(|record| milliseconds(record.encrypt)).sum::<f64>();
+    let encryption = median(runs.iter().map(encrypt).collect()) / cost.ciphertexts_up as f64;
     let client = median(runs.iter().map(|run| milliseconds(run.client)).collect());
     let mut table = table(&["LeNet-5-Large", "CHOCO (ASPLOS 2022)", "chococ, here"]);
-    table.add_row(["bytes per inference, keys apart", "2.6 MB", &format!("{:.2} MB", bytes as f64 / 1e6)]);
+    table.add_row(["bytes per inference, keys apart", "2.6 MB", &format!("{:.2} MB", cost.bytes() as f64 / 1e6)]);
     table.add_row(["Galois keys, once a session", "unknown", &format!("{:.2} MB", galois_bytes as f64 / 1e6)]);
-    table.add_row(["bytes of one ciphertext up", "262,144", &format!("{}", records[0].bytes_up)]);
-    table.add_row(["one encryption, software", "275 ms (Cortex-A7)", "-"]);
-    table.add_row(["one encryption, CHOCO-TACO", "0.66 ms", "-"]);
-    table.add_row(["all encryptions of an inference", "unknown", &format!("{encryptions:.2} ms (one core here)")]);
-    table.add_row(["client's whole work", "unknown", &format!("{client:.2} ms (one core here)")]);
-    let note = "The two ran on different machines: compare bytes, not times. Neither hides the model from the client.";
-    format!("{table}\n{note}")
+    table.add_row(["one ciphertext from the client", "262 kB", &format!("{:.0} kB", one_up as f64 / 1e3)]);
+    table.add_row(["one encryption, in software", "275 ms, Cortex-A7", &format!("{encryption:.2} ms, one core here")]);
+    table.add_row(["one encryption, on CHOCO-TACO", "0.66 ms", "not modelled yet"]);
+    table.add_row(["the client's whole inference", "unknown", &format!("{client:.1} ms, one core here")]);
+    format!("{table}\nThe machines differ: compare bytes, not times. Neither system hides the model from the client.")
 }

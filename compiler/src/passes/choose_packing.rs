@@ -184,3 +184,66 @@ fn variant(layer: &LinearLayer, packing: SlotPacking, ring_degree: usize) -> Res
     let cost = count(&parameters, &layout, &program);
     Ok(Choice { packing, parameters, galois, budget, cost })
 }
+
+#[cfg(test)]
+mod tests {
+    use chococ_plans::network::{Quantizer, ValueId};
+    use chococ_plans::op::{Dense, Linear};
+
+    use super::*;
+
+    fn dense(inputs: usize, outputs: usize, width: i64) -> LinearLayer {
+        LinearLayer {
+            name: "fc".to_owned(),
+            operator: Linear::Dense(Dense { inputs, outputs }),
+            input: ValueId(0),
+            output: ValueId(1),
+            quantizer: Quantizer { scale: 1.0, low: 0, high: 15 },
+            weight_bits: 4,
+            output_scales: vec![1.0; outputs],
+            output_ranges: vec![(0, width); outputs],
+        }
+    }
+
+    #[test]
+    fn the_choice_is_the_best_of_all_attempts() {
+        let layer = dense(300, 40, 20_000);
+        let (choice, search) = choose_packing(&layer, Restriction::default());
+        let choice = choice.expect("it fits");
+        for attempt in &search.attempts {
+            // Without a best so far, nothing is skipped.
+            match super::attempt(&layer, attempt.alignment, attempt.ring_degree, None) {
+                Outcome::Fits(other) => assert!(choice.weight() <= other.weight(), "{other:?}"),
+                Outcome::CannotBeat { .. } => panic!("nothing to beat"),
+                Outcome::Misfit(_) | Outcome::NoBudget(_) => {}
+            }
+        }
+    }
+
+    #[test]
+    fn the_runner_up_is_another_one() {
+        let (choice, search) = choose_packing(&dense(300, 40, 20_000), Restriction::default());
+        let choice = choice.expect("it fits");
+        let second = search.runner_up(&choice).expect("others fit too");
+        assert_ne!(
+            (second.packing, second.ring_degree),
+            (Packing::Slots(choice.packing), choice.parameters.ring_degree)
+        );
+    }
+
+    #[test]
+    fn restrictions_are_kept() {
+        let within = Restriction { alignment: Some(Alignment::Masked), ring_degree: Some(8192) };
+        let (choice, search) = choose_packing(&dense(30, 4, 2_000), within);
+        let choice = choice.expect("it fits");
+        assert_eq!(choice.packing.alignment, Alignment::Masked);
+        assert_eq!(choice.parameters.ring_degree, 8192);
+        assert_eq!(search.attempts.len(), 1);
+    }
+
+    #[test]
+    fn a_ring_too_small_is_refused() {
+        let within = Restriction { ring_degree: Some(1024), ..Restriction::default() };
+        assert_eq!(choose_packing(&dense(3000, 500, 180_000), within).0, None);
+    }
+}

@@ -154,3 +154,76 @@ impl PrimePool {
         self.known.entry(bits).or_insert_with(list).iter().copied().find(|prime| !taken.contains(prime))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use chococ_plans::op::{Conv, Dense, Linear};
+    use chococ_plans::packing::layout::Layout;
+    use chococ_plans::packing::{Alignment, SlotPacking, TapOrder};
+
+    use super::*;
+
+    fn layout(operator: &Linear, ring_degree: usize) -> Layout {
+        let packing = SlotPacking { alignment: Alignment::Rotational, taps: TapOrder::Inputs, baby_shifts: 1 };
+        Layout::new(operator, packing, ring_degree).expect("it fits")
+    }
+
+    fn conv() -> Linear {
+        Linear::Conv(Conv {
+            input: [4, 14, 14],
+            output: [8, 14, 14],
+            kernel: [5, 5],
+            strides: [1, 1],
+            pads_before: [2, 2],
+            dilations: [1, 1],
+            groups: 1,
+        })
+    }
+
+    /// Every reply and every room, one bit at a time: what the search must not be worse than.
+    fn cheapest(demand: &Demand<'_>) -> Option<usize> {
+        let plaintext_modulus = ntt_primes_from(demand.width, demand.ring_degree).next().expect("there are primes");
+        let mut pool = PrimePool { ring_degree: demand.ring_degree, known: BTreeMap::new() };
+        let all = (2..=WIDEST_BITS).flat_map(|reply| (0..=120).map(move |room| (reply, room)));
+        let fits = all.filter_map(|(reply, room)| with_room(demand, &mut pool, plaintext_modulus, reply, room));
+        let fits = fits.filter(|(_, budget)| budget.reply_bits >= 0.0);
+        let (up, down) = demand.ciphertexts;
+        fits.map(|(parameters, _)| upload_bytes(&parameters, up) + reply_bytes(&parameters, down)).min()
+    }
+
+    #[test]
+    fn nothing_of_this_form_costs_less() {
+        let dense = Linear::Dense(Dense { inputs: 100, outputs: 30 });
+        for (operator, width, ring_degree) in
+            [(conv(), 3_000, 2048), (conv(), 30_000, 4096), (conv(), 2_000_000, 8192), (dense, 9_000, 2048)]
+        {
+            let layout = layout(&operator, ring_degree);
+            let program = layout.program();
+            let demand = Demand {
+                ring_degree,
+                width,
+                profile: &Profile::new(&layout, &program),
+                rotates: !program.galois_rotations().is_empty(),
+                ciphertexts: (layout.placement.inputs, layout.placement.outputs),
+            };
+            let (up, down) = demand.ciphertexts;
+            let found = choose_parameters(&demand).map(|(parameters, budget)| {
+                assert!(budget.reply_bits >= 0.0);
+                assert!(parameters.plaintext_modulus >= width);
+                let limit = largest_log2_modulus(ring_degree).expect("in the table");
+                assert!(parameters.log2_whole() <= f64::from(limit));
+                upload_bytes(&parameters, up) + reply_bytes(&parameters, down)
+            });
+            assert_eq!(found.ok(), cheapest(&demand), "{operator:?} at {ring_degree}");
+        }
+    }
+
+    #[test]
+    fn what_cannot_work_says_how_far_off_it_is() {
+        let layout = layout(&conv(), 1024);
+        let program = layout.program();
+        let profile = Profile::new(&layout, &program);
+        let demand = Demand { ring_degree: 1024, width: 30_000, profile: &profile, rotates: true, ciphertexts: (1, 1) };
+        assert!(choose_parameters(&demand).expect_err("26 bits are too few") < 0.0);
+    }
+}

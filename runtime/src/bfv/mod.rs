@@ -36,4 +36,6 @@ pub use keys::{PublicKey, SecretKey};
 pub use multiplicand::Multiplicand;
 
 #[cfg(test)]
+mod known_answers;
+#[cfg(test)]
 mod laws;
