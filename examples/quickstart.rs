@@ -133,7 +133,9 @@ fn picture(image: &[f32], caption: &[String]) -> String {
     };
     let lines = (4..24).step_by(2).enumerate();
     lines
-        .map(|(line, y)| format!("{}  {}", row(y), line.checked_sub(1).and_then(|at| caption.get(at)).map_or("", |t| t)))
+        .map(|(line, y)| {
+            format!("{}  {}", row(y), line.checked_sub(1).and_then(|at| caption.get(at)).map_or("", |t| t))
+        })
         .map(|line| line.trim_end().to_owned() + "\n")
         .collect()
 }
@@ -150,7 +152,7 @@ fn median(mut times: Vec<f64>) -> f64 {
 
 fn table(header: &[&str]) -> Table {
     let mut table = Table::new();
-    table.load_style(presets::UTF8_HORIZONTAL_ONLY).set_header(header.to_vec());
+    table.load_style(presets::ASCII_MARKDOWN).set_header(header.to_vec());
     for column in 1..header.len() {
         table.column_mut(column).expect("one for each header").set_cell_alignment(CellAlignment::Right);
     }
@@ -186,7 +188,11 @@ fn beside_the_paper(plan: &CheckedPlan, runs: &[Run], galois_bytes: usize) -> St
     table.add_row(["bytes per inference, keys apart", "2.6 MB (1)", &format!("{:.2} MB", cost.bytes() as f64 / 1e6)]);
     table.add_row(["Galois keys, once a session", "unknown", &format!("{:.2} MB", galois_bytes as f64 / 1e6)]);
     table.add_row(["one ciphertext from the client", "262 kB", &format!("{:.0} kB", one_up as f64 / 1e3)]);
-    table.add_row(["one encryption, in software", "275 ms, Cortex-A7 (2)", &format!("{encryption:.2} ms, one core here")]);
+    table.add_row([
+        "one encryption, in software",
+        "275 ms, Cortex-A7 (2)",
+        &format!("{encryption:.2} ms, one core here"),
+    ]);
     table.add_row(["one encryption, on CHOCO-TACO", "0.66 ms", "not modelled yet"]);
     table.add_row(["the client's whole inference", "unknown", &format!("{client:.1} ms, one core here")]);
     format!("{table}\n{NOTES}")

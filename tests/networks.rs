@@ -98,14 +98,23 @@ enum Layer {
 
 fn layers() -> impl Strategy<Value = (usize, usize, Vec<Layer>)> {
     let conv = (1usize..5, 1usize..4, 1usize..3, 0usize..2, any::<bool>()).prop_map(
-        |(outputs, kernel, stride, pad, grouped)| Layer::Conv { outputs, kernel, stride, pad: pad.min(kernel - 1), grouped },
+        |(outputs, kernel, stride, pad, grouped)| Layer::Conv {
+            outputs,
+            kernel,
+            stride,
+            pad: pad.min(kernel - 1),
+            grouped,
+        },
     );
     let spatial = prop::collection::vec(prop_oneof![3 => conv, 1 => Just(Layer::Pool)], 0..3);
     let dense = prop::collection::vec((1usize..12).prop_map(|outputs| Layer::Dense { outputs }), 0..3);
-    (1usize..4, 4usize..10, spatial, dense).prop_filter_map("a network has a layer", |(channels, side, spatial, dense)| {
-        let layers: Vec<Layer> = spatial.into_iter().chain(dense).collect();
-        layers.iter().any(|layer| !matches!(layer, Layer::Pool)).then_some((channels, side, layers))
-    })
+    (1usize..4, 4usize..10, spatial, dense).prop_filter_map(
+        "a network has a layer",
+        |(channels, side, spatial, dense)| {
+            let layers: Vec<Layer> = spatial.into_iter().chain(dense).collect();
+            layers.iter().any(|layer| !matches!(layer, Layer::Pool)).then_some((channels, side, layers))
+        },
+    )
 }
 
 /// A chain of layers with a ReLU behind each linear one, weights drawn from `seed`.

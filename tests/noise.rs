@@ -12,7 +12,8 @@ fn alone(plan: &Plan, stage: &ServerStage) -> CheckedPlan {
     let layer = LinearLayer { input: ValueId(0), output: ValueId(1), ..stage.layer.clone() };
     let parameters = plan.key_sets[stage.key_set].parameters.clone();
     let layouts = check(plan.clone()).expect("a compiled plan");
-    let layout = layouts.server_stages().find(|checked| checked.stage == stage).expect("it is one of them").layout.clone();
+    let layout =
+        layouts.server_stages().find(|checked| checked.stage == stage).expect("it is one of them").layout.clone();
     let galois = layout.program().galois_rotations().into_iter().collect();
     let single = Plan {
         input_shape: layer.operator.input_shape(),

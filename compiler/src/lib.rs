@@ -87,7 +87,10 @@ pub fn compile(model: &[u8], options: &Options, progress: &(dyn Fn(&str) + Sync)
 /// # Errors
 /// [`Error`], naming the node and the cure.
 pub fn compile_graph(
-    graph: &Graph, model_hash: String, options: &Options, progress: &(dyn Fn(&str) + Sync),
+    graph: &Graph,
+    model_hash: String,
+    options: &Options,
+    progress: &(dyn Fn(&str) + Sync),
 ) -> Result<Compiled, Error> {
     let mut notices = Vec::new();
     let (description, calibration) = match &options.calibration {
@@ -123,9 +126,7 @@ pub fn compile_graph(
 }
 
 /// Chooses for all server stages, several at a time.
-fn choose(
-    parts: &[Part], within: Restriction,
-) -> Result<Vec<(passes::choose_packing::Choice, StageSearch)>, Error> {
+fn choose(parts: &[Part], within: Restriction) -> Result<Vec<(passes::choose_packing::Choice, StageSearch)>, Error> {
     let layers: Vec<_> = parts
         .iter()
         .filter_map(|part| match part {

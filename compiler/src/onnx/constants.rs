@@ -72,13 +72,14 @@ fn stored_size(tensor: &TensorProto) -> Size {
 
 /// Bounds what a node defines; none for operators that make tensors of any size from nothing.
 fn result_size(node: &NodeProto, sizes: &HashMap<&str, Size>, stored: &HashMap<&str, &TensorProto>) -> Option<Size> {
-    let inputs: Vec<Size> =
-        read(node).map(|tensor| sizes.get(tensor).cloned().unwrap_or(Size::at_most(1))).collect();
+    let inputs: Vec<Size> = read(node).map(|tensor| sizes.get(tensor).cloned().unwrap_or(Size::at_most(1))).collect();
     let largest = inputs.iter().map(|size| size.elements).max().unwrap_or(1);
     let product = || inputs.iter().fold(1, |product: u64, size| product.saturating_mul(size.elements));
     Some(match node.op_type.as_str() {
         "Constant" => match node.attribute.first() {
-            Some(value) => value.t.as_ref().map_or(Size::at_most(value.ints.len().max(value.floats.len()) as u64), stored_size),
+            Some(value) => {
+                value.t.as_ref().map_or(Size::at_most(value.ints.len().max(value.floats.len()) as u64), stored_size)
+            }
             None => Size::at_most(1),
         },
         // No tensor has more axes than its file has bytes; those of networks have five.
@@ -86,14 +87,14 @@ fn result_size(node: &NodeProto, sizes: &HashMap<&str, Size>, stored: &HashMap<&
         "Size" => Size::at_most(1),
         "ConstantOfShape" => shape_asked_for(node, 0, stored)?,
         "Expand" => Size::at_most(shape_asked_for(node, 1, stored)?.elements.saturating_mul(largest)),
-        "Identity" | "Cast" | "Neg" | "Abs" | "Sqrt" | "Reciprocal" | "Exp" | "Log" | "Relu" | "Clip" | "Floor" | "Ceil"
-        | "Round" | "Dropout" | "Not" | "Sign" => inputs.into_iter().next()?,
-        "Reshape" | "Transpose" | "Squeeze" | "Unsqueeze" | "Flatten" | "Slice" | "Split" | "ReduceMean" | "ReduceSum"
-        | "ReduceMax" | "ReduceMin" | "ReduceProd" | "ReduceL2" | "ReduceSumSquare" | "Softmax"
+        "Identity" | "Cast" | "Neg" | "Abs" | "Sqrt" | "Reciprocal" | "Exp" | "Log" | "Relu" | "Clip" | "Floor"
+        | "Ceil" | "Round" | "Dropout" | "Not" | "Sign" => inputs.into_iter().next()?,
+        "Reshape" | "Transpose" | "Squeeze" | "Unsqueeze" | "Flatten" | "Slice" | "Split" | "ReduceMean"
+        | "ReduceSum" | "ReduceMax" | "ReduceMin" | "ReduceProd" | "ReduceL2" | "ReduceSumSquare" | "Softmax"
         | "BatchNormalization" | "DequantizeLinear" | "QuantizeLinear" => Size::at_most(largest),
         "Concat" => Size::at_most(inputs.iter().fold(0, |sum, size| size.elements.saturating_add(sum))),
-        "Add" | "Sub" | "Mul" | "Div" | "Pow" | "Max" | "Min" | "Where" | "Equal" | "Greater" | "Less" | "And" | "Or"
-        | "Mod" | "Sum" => broadcast(&inputs).unwrap_or(Size::at_most(product())),
+        "Add" | "Sub" | "Mul" | "Div" | "Pow" | "Max" | "Min" | "Where" | "Equal" | "Greater" | "Less" | "And"
+        | "Or" | "Mod" | "Sum" => broadcast(&inputs).unwrap_or(Size::at_most(product())),
         "Gather" | "MatMul" | "Gemm" => Size::at_most(product()),
         _ => return None,
     })

@@ -36,10 +36,13 @@ impl Flow {
         for (index, node) in graph.node.iter().enumerate().filter(|(index, _)| flow.live[*index]) {
             for tensor in read(node).filter(|tensor| !known.contains(tensor)) {
                 let tensor_name = tensor.to_string();
-                problems.node(index, match makers.contains_key(tensor) {
-                    true => Reason::OutOfOrder { tensor: tensor_name },
-                    false => Reason::MissingTensor { tensor: tensor_name },
-                });
+                problems.node(
+                    index,
+                    match makers.contains_key(tensor) {
+                        true => Reason::OutOfOrder { tensor: tensor_name },
+                        false => Reason::MissingTensor { tensor: tensor_name },
+                    },
+                );
             }
             for tensor in made(node).filter(|tensor| !known.insert(tensor)) {
                 problems.node(index, Reason::DefinedTwice { tensor: tensor.into() });

@@ -22,8 +22,7 @@ pub(super) fn check(graph: &mut GraphProto, problems: &mut Problems, notices: &m
     if size > LARGEST_GRAPH {
         return problems.model(Reason::TooLarge { nodes: size, limit: LARGEST_GRAPH });
     }
-    let stored: std::collections::HashSet<&str> =
-        graph.initializer.iter().map(|tensor| tensor.name.as_str()).collect();
+    let stored: std::collections::HashSet<&str> = graph.initializer.iter().map(|tensor| tensor.name.as_str()).collect();
     graph.input.retain(|input| !stored.contains(input.name.as_str()));
     match &mut graph.input[..] {
         [input] => check_input(input, problems, notices),

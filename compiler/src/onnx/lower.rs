@@ -285,7 +285,13 @@ impl Lowering<'_> {
     }
 
     /// Adds a client operator that reads a value as its node has it; the result has the shape that tract sees.
-    pub(super) fn add(&mut self, node: &TypedNode, reads: OutletId, op: ClientOp, view: Vec<usize>) -> Result<Value, Reason> {
+    pub(super) fn add(
+        &mut self,
+        node: &TypedNode,
+        reads: OutletId,
+        op: ClientOp,
+        view: Vec<usize>,
+    ) -> Result<Value, Reason> {
         let shape = without_batch(&view).ok_or_else(|| Reason::BatchLost { shape: view.clone() })?.to_vec();
         self.add_node(node, reads, Op::Client(op), shape, view)
     }

@@ -38,7 +38,10 @@ fn foreign(node: &NodeProto) -> Option<Reason> {
     if !matches!(node.domain.as_str(), "" | "ai.onnx") {
         return Some(Reason::Domain { domain: node.domain.clone() });
     }
-    node.attribute.iter().any(|attribute| attribute.g.is_some() || !attribute.graphs.is_empty()).then_some(Reason::Operator)
+    node.attribute
+        .iter()
+        .any(|attribute| attribute.g.is_some() || !attribute.graphs.is_empty())
+        .then_some(Reason::Operator)
 }
 
 /// Checks a node that computes on what depends on the input.

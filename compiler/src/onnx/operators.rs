@@ -35,7 +35,8 @@ pub(super) fn takes_either_side(operator: &str) -> bool {
 pub(super) fn cure(operator: &str) -> &'static str {
     match operator {
         "Sigmoid" | "Tanh" | "LeakyRelu" | "PRelu" | "Elu" | "Celu" | "Selu" | "Gelu" | "Erf" | "Mish" | "Swish"
-        | "HardSwish" | "HardSigmoid" | "Softplus" | "Softsign" | "ThresholdedRelu" | "Exp" | "Abs" | "Pow" | "Sqrt" => {
+        | "HardSwish" | "HardSigmoid" | "Softplus" | "Softsign" | "ThresholdedRelu" | "Exp" | "Abs" | "Pow"
+        | "Sqrt" => {
             "train with Relu or Clip in its place; an activation after the last layer can be left out of the model"
         }
         "LogSoftmax" | "ArgMax" | "ArgMin" | "TopK" | "Hardmax" => {
@@ -43,17 +44,27 @@ pub(super) fn cure(operator: &str) -> &'static str {
         }
         "LSTM" | "GRU" | "RNN" => "recurrent networks are not supported; use a convolution over the whole sequence",
         "If" | "Loop" | "Scan" | "SequenceMap" => "export without control flow (tracing in place of scripting)",
-        "LayerNormalization" | "InstanceNormalization" | "GroupNormalization" | "LRN" | "LpNormalization"
-        | "RMSNormalization" | "MeanVarianceNormalization" => {
-            "train with BatchNormalization, which folds into the layer before"
-        }
+        "LayerNormalization"
+        | "InstanceNormalization"
+        | "GroupNormalization"
+        | "LRN"
+        | "LpNormalization"
+        | "RMSNormalization"
+        | "MeanVarianceNormalization" => "train with BatchNormalization, which folds into the layer before",
         "Pad" => "let the convolution pad: put the zeros into its `pads`",
         "ConvTranspose" | "Resize" | "Upsample" | "DepthToSpace" | "SpaceToDepth" => {
             "use a network that only shrinks its image (a classifier)"
         }
-        "QuantizeLinear" | "DequantizeLinear" | "QLinearConv" | "QLinearMatMul" | "ConvInteger" | "MatMulInteger"
+        "QuantizeLinear"
+        | "DequantizeLinear"
+        | "QLinearConv"
+        | "QLinearMatMul"
+        | "ConvInteger"
+        | "MatMulInteger"
         | "DynamicQuantizeLinear" => "give the float network; quantisation is the compiler's work",
-        "Attention" | "MultiHeadAttention" | "Einsum" => "attention is not supported; use convolutions and dense layers",
+        "Attention" | "MultiHeadAttention" | "Einsum" => {
+            "attention is not supported; use convolutions and dense layers"
+        }
         "LpPool" | "GlobalLpPool" => "use AveragePool or MaxPool",
         "Slice" | "Split" | "Gather" | "Concat" | "Sum" | "Mean" | "Where" => {
             "use a network without parallel branches, or merge them before export"

@@ -189,9 +189,7 @@ pub enum Reason {
         image: [usize; 2],
     },
     /// An average over windows that count padding on one side only.
-    #[error(
-        "count_include_pad with padding {pads:?}: the padding behind the image must equal the padding before it"
-    )]
+    #[error("count_include_pad with padding {pads:?}: the padding behind the image must equal the padding before it")]
     UnevenPadding {
         /// Top, left, bottom, right.
         pads: [usize; 4],
@@ -329,7 +327,9 @@ impl Reason {
             Reason::SoftmaxAxes { .. } => "export with opset 13 or later, or flatten to [1, features] before it",
             Reason::NotFinite => "train again; the network has diverged",
             Reason::Elements { .. } => "check the shapes in the model; use smaller images",
-            Reason::Shape { .. } => "check the file with `onnx.checker` and `onnx.shape_inference`, or export with opset 13 to 18",
+            Reason::Shape { .. } => {
+                "check the file with `onnx.checker` and `onnx.shape_inference`, or export with opset 13 to 18"
+            }
         }
     }
 }

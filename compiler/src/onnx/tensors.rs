@@ -9,7 +9,10 @@ use super::reason::Reason;
 /// Finds what is wrong with a graph's initialisers.
 ///
 /// `is_used` says which of them matter: exporters leave others behind.
-pub(super) fn check<'a>(graph: &'a GraphProto, is_used: impl Fn(&str) -> bool + 'a) -> impl Iterator<Item = Reason> + 'a {
+pub(super) fn check<'a>(
+    graph: &'a GraphProto,
+    is_used: impl Fn(&str) -> bool + 'a,
+) -> impl Iterator<Item = Reason> + 'a {
     let sparse = graph
         .sparse_initializer
         .iter()

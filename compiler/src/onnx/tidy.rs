@@ -31,9 +31,10 @@ fn merges(graph: &mut Graph, node: NodeIndex) -> bool {
     let same_name = graph.nodes[producer].name == graph.nodes[node].name;
     let (first, second) = graph.nodes.index_twice_mut(producer, node);
     match (&mut first.op, &second.op) {
-        (Op::Client(ClientOp::Clip { low, high }), Op::Client(ClientOp::Clip { low: second_low, high: second_high }))
-            if same_name =>
-        {
+        (
+            Op::Client(ClientOp::Clip { low, high }),
+            Op::Client(ClientOp::Clip { low: second_low, high: second_high }),
+        ) if same_name => {
             // The second applies last: its bounds win where the two contradict each other.
             (*low, *high) = (clamp(*low, *second_low, *second_high), clamp(*high, *second_low, *second_high));
             true

@@ -9,6 +9,7 @@
 use chococ_plans::cost::{Cost, count};
 use chococ_plans::network::LinearLayer;
 use chococ_plans::noise::{Budget, Profile};
+use chococ_plans::packing::grid::Grid;
 use chococ_plans::packing::layout::{Layout, Misfit};
 use chococ_plans::packing::{Alignment, Packing, Rotation, SlotPacking, TapOrder};
 use chococ_plans::params::Parameters;
@@ -94,17 +95,18 @@ impl Choice {
         let key_switches = cost.rotations as f64
             + HOISTED * cost.hoisted_rotations as f64
             + PRODUCT * (cost.products + cost.mask_products) as f64;
-        cost.bytes() as f64
-            + BYTES_PER_KEY_SWITCH * key_switches
-            + BYTES_PER_GALOIS_KEY * self.galois.len() as f64
+        cost.bytes() as f64 + BYTES_PER_KEY_SWITCH * key_switches + BYTES_PER_GALOIS_KEY * self.galois.len() as f64
     }
 }
 
 /// Tries everything for one stage; the choice is None where nothing works.
 pub fn choose_packing(layer: &LinearLayer, within: Restriction) -> (Option<Choice>, StageSearch) {
+    // Where no window reaches beyond the image there is nothing to keep out, and all alignments are one.
+    let wraps = Grid::new(&layer.operator, Alignment::Punctured).wraps();
     let alignments = match within.alignment {
         Some(alignment) => vec![alignment],
-        None => vec![Alignment::Rotational, Alignment::Punctured],
+        None if wraps => vec![Alignment::Rotational, Alignment::Punctured],
+        None => vec![Alignment::Rotational],
     };
     let mut best: Option<Choice> = None;
     let mut attempts = Vec::new();
@@ -129,10 +131,12 @@ impl StageSearch {
             Outcome::Fits(choice) => Some(choice),
             Outcome::Misfit(_) | Outcome::NoBudget(_) | Outcome::CannotBeat { .. } => None,
         });
-        fits.filter(|choice| ***choice != *winner).min_by(|a, b| a.weight().total_cmp(&b.weight())).map(|choice| RunnerUp {
-            packing: Packing::Slots(choice.packing),
-            ring_degree: choice.parameters.ring_degree,
-            bytes: choice.cost.bytes(),
+        fits.filter(|choice| ***choice != *winner).min_by(|a, b| a.weight().total_cmp(&b.weight())).map(|choice| {
+            RunnerUp {
+                packing: Packing::Slots(choice.packing),
+                ring_degree: choice.parameters.ring_degree,
+                bytes: choice.cost.bytes(),
+            }
         })
     }
 }

@@ -51,7 +51,8 @@ pub fn choose_parameters(demand: &Demand<'_>) -> Result<(Parameters, Budget), f6
     let mut closest = f64::NEG_INFINITY;
     for reply_bits in least..=WIDEST_BITS {
         // A wider reply alone costs more than the best so far: so will all that follow.
-        let floor = |bits: u32| demand.ring_degree * bits as usize / 8 * (demand.ciphertexts.0 + 2 * demand.ciphertexts.1);
+        let floor =
+            |bits: u32| demand.ring_degree * bits as usize / 8 * (demand.ciphertexts.0 + 2 * demand.ciphertexts.1);
         if best.as_ref().is_some_and(|&(bytes, ..)| floor(reply_bits) > bytes) {
             break;
         }
@@ -71,7 +72,10 @@ pub fn choose_parameters(demand: &Demand<'_>) -> Result<(Parameters, Budget), f6
 
 /// The least room for noise beside a reply's prime of `reply_bits`; Err with the best budget.
 fn least_room(
-    demand: &Demand<'_>, pool: &mut PrimePool, plaintext_modulus: u64, reply_bits: u32,
+    demand: &Demand<'_>,
+    pool: &mut PrimePool,
+    plaintext_modulus: u64,
+    reply_bits: u32,
 ) -> Result<(Parameters, Budget), f64> {
     let mut closest = f64::NEG_INFINITY;
     let mut attempt = |room: u32| {
@@ -88,7 +92,11 @@ fn least_room(
 
 /// Parameters with primes of `reply_bits` and, beside it, `room` bits, if primes and security allow.
 fn with_room(
-    demand: &Demand<'_>, pool: &mut PrimePool, plaintext_modulus: u64, reply_bits: u32, room: u32,
+    demand: &Demand<'_>,
+    pool: &mut PrimePool,
+    plaintext_modulus: u64,
+    reply_bits: u32,
+    room: u32,
 ) -> Option<(Parameters, Budget)> {
     let limit = largest_log2_modulus(demand.ring_degree)?;
     let mut taken = vec![plaintext_modulus];

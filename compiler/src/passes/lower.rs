@@ -30,7 +30,10 @@ pub struct Origin {
 
 /// Writes the plan and the bytes of its weights file.
 pub fn lower(
-    graph: &IntGraph, parts: Vec<Part>, choices: Vec<(Choice, StageSearch)>, origin: Origin,
+    graph: &IntGraph,
+    parts: Vec<Part>,
+    choices: Vec<(Choice, StageSearch)>,
+    origin: Origin,
 ) -> (Plan, Vec<u8>) {
     let mut key_sets: Vec<(KeySet, BTreeSet<Rotation>)> = Vec::new();
     let mut choices = choices.into_iter();
@@ -51,9 +54,10 @@ pub fn lower(
     };
     let stages = parts.into_iter().map(&mut stage).collect();
     let key_sets = key_sets.into_iter().map(|(set, galois)| KeySet { galois: galois.into_iter().collect(), ..set });
-    let floats = graph.float_weights.iter().map(|(name, (weights, bias))| {
-        (name.clone(), FloatWeights { weights: weights.clone(), bias: bias.clone() })
-    });
+    let floats = graph
+        .float_weights
+        .iter()
+        .map(|(name, (weights, bias))| (name.clone(), FloatWeights { weights: weights.clone(), bias: bias.clone() }));
     let weights = Weights { integers: graph.weights.clone(), floats: floats.collect() }.to_bytes();
     let plan = Plan {
         format_version: FORMAT_VERSION,

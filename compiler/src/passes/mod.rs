@@ -1,8 +1,8 @@
 //! One pass a file, in the order in which [`compile`](crate::compile) takes them.
 
-pub mod fold_batch_norm;
-pub mod quantize;
-pub mod split_stages;
 pub mod choose_packing;
 pub mod choose_parameters;
+pub mod fold_batch_norm;
 pub mod lower;
+pub mod quantize;
+pub mod split_stages;

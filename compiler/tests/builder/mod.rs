@@ -38,12 +38,8 @@ impl Builder {
     pub fn with_dims(dims: Vec<dimension::Value>) -> Builder {
         let opset = OperatorSetIdProto { domain: String::new(), version: 13 };
         let graph = GraphProto { input: vec![value("x", DataType::Float, dims)], ..GraphProto::default() };
-        let model = ModelProto {
-            ir_version: 8,
-            opset_import: vec![opset],
-            graph: Some(graph),
-            ..ModelProto::default()
-        };
+        let model =
+            ModelProto { ir_version: 8, opset_import: vec![opset], graph: Some(graph), ..ModelProto::default() };
         Builder { model }
     }
 

@@ -30,7 +30,11 @@ fn npz(file: &str) -> NpzReader<File> {
 fn images(network: &str) -> Vec<Vec<f32>> {
     let set = if network.contains("fashion") { "fashion_test.npz" } else { "mnist_test.npz" };
     let images: Array3<u8> = npz(set).by_name("images").expect("images of 28 x 28 bytes");
-    images.outer_iter().take(IMAGES).map(|image| image.iter().map(|&pixel| f32::from(pixel) / 255.0).collect()).collect()
+    images
+        .outer_iter()
+        .take(IMAGES)
+        .map(|image| image.iter().map(|&pixel| f32::from(pixel) / 255.0).collect())
+        .collect()
 }
 
 fn read(network: &str) -> Vec<u8> {
@@ -106,8 +110,7 @@ fn every_batch_norm_folds() {
 #[test]
 fn node_names_are_those_of_the_file() {
     let (graph, _) = import("lenet5_small");
-    let names: Vec<&str> =
-        graph.order().into_iter().map(|node| graph.nodes[node].name.as_str()).collect();
+    let names: Vec<&str> = graph.order().into_iter().map(|node| graph.nodes[node].name.as_str()).collect();
     insta::assert_debug_snapshot!(names);
 }
 

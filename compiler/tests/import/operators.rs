@@ -209,7 +209,8 @@ fn batch_norm(builder: Builder, name: &str, channels: usize, input: &str, output
 
 #[test]
 fn batch_norm_is_affine_and_folds() {
-    let conv = Builder::new(&[1, 2, 5, 5]).weights("w", &[3, 2, 3, 3], &numbers(54, 9)).node("conv", "Conv", &["x", "w"], "c");
+    let conv =
+        Builder::new(&[1, 2, 5, 5]).weights("w", &[3, 2, 3, 3], &numbers(54, 9)).node("conv", "Conv", &["x", "w"], "c");
     let model = batch_norm(conv, "norm", 3, "c", "y").bytes("y");
     let graph = same_as_tract(&model, &[1, 2, 5, 5]);
     assert_eq!(kinds(&graph), ["Input", "Conv", "BatchNormalization"]);
@@ -296,14 +297,13 @@ fn means_of_channels() {
     assert_eq!(kinds(&same_as_tract(&global.bytes("y"), &[1, 3, 4, 5])), ["Input", "GlobalAveragePool"]);
     let kept = Builder::new(&[1, 3, 4, 5]).node("mean", "ReduceMean", &["x"], "y").ints("axes", &[2, 3]);
     assert_eq!(kinds(&same_as_tract(&kept.bytes("y"), &[1, 3, 4, 5])), ["Input", "GlobalAveragePool"]);
-    let dropped = Builder::new(&[1, 3, 4, 5])
-        .node("mean", "ReduceMean", &["x"], "y")
-        .ints("axes", &[-1, -2])
-        .int("keepdims", 0);
+    let dropped =
+        Builder::new(&[1, 3, 4, 5]).node("mean", "ReduceMean", &["x"], "y").ints("axes", &[-1, -2]).int("keepdims", 0);
     let graph = same_as_tract(&dropped.bytes("y"), &[1, 3, 4, 5]);
     assert_eq!(kinds(&graph), ["Input", "GlobalAveragePool", "Reshape"]);
     assert_eq!(graph.nodes[graph.output].shape, [3]);
-    let modern = Builder::new(&[1, 3, 4, 5]).opset(18).integers("axes", &[2, 3]).node("mean", "ReduceMean", &["x", "axes"], "y");
+    let modern =
+        Builder::new(&[1, 3, 4, 5]).opset(18).integers("axes", &[2, 3]).node("mean", "ReduceMean", &["x", "axes"], "y");
     assert_eq!(kinds(&same_as_tract(&modern.bytes("y"), &[1, 3, 4, 5])), ["Input", "GlobalAveragePool"]);
     let largest = Builder::new(&[1, 3, 4, 5]).node("max", "GlobalMaxPool", &["x"], "y");
     assert_eq!(kinds(&same_as_tract(&largest.bytes("y"), &[1, 3, 4, 5])), ["Input", "MaxPool"]);
@@ -372,10 +372,12 @@ fn softmaxes() {
 
 #[test]
 fn dead_nodes_do_not_matter() {
-    let model = Builder::new(&[1, 4])
-        .node("relu", "Relu", &["x"], "y")
-        .node("dead", "LSTM", &["x"], "z")
-        .node("deader", "Add", &["z", "nowhere"], "v");
+    let model = Builder::new(&[1, 4]).node("relu", "Relu", &["x"], "y").node("dead", "LSTM", &["x"], "z").node(
+        "deader",
+        "Add",
+        &["z", "nowhere"],
+        "v",
+    );
     assert_eq!(kinds(&import(&model.bytes("y"))), ["Input", "Relu"]);
 }
 

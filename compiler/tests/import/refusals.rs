@@ -53,7 +53,8 @@ fn all_problems_at_once() {
 
 #[test]
 fn problems_before_an_operator_nobody_knows() {
-    let model = conv(image(), [4, 2, 9, 9]).node("strange", "Frobnicate", &["y"], "z").node("relu", "Relu", &["z"], "v");
+    let model =
+        conv(image(), [4, 2, 9, 9]).node("strange", "Frobnicate", &["y"], "z").node("relu", "Relu", &["z"], "v");
     insta::assert_snapshot!(refusal(&model.bytes("v")));
 }
 
@@ -154,17 +155,22 @@ fn arithmetic_and_shapes() {
 fn operators_and_graphs() {
     let mut foreign = image().node("attention", "FusedAttention", &["x"], "y");
     foreign.graph().node[0].domain = "com.microsoft".into();
-    let mut training = image().weights("p", &[2], &[1.0, 1.0]).node("norm", "BatchNormalization", &["x", "p", "p", "p", "p"], "y");
+    let mut training =
+        image().weights("p", &[2], &[1.0, 1.0]).node("norm", "BatchNormalization", &["x", "p", "p", "p", "p"], "y");
     training = training.opset(15).int("training_mode", 1);
     let mut indices = image().node("pool", "MaxPool", &["x"], "z").ints("kernel_shape", &[2, 2]);
     indices.graph().node[0].output.push("y".into());
     let mut branch = image().node("choose", "If", &["x"], "y");
-    let body = AttributeProto { name: "then_branch".into(), g: Some(GraphProto::default()), ..AttributeProto::default() };
+    let body =
+        AttributeProto { name: "then_branch".into(), g: Some(GraphProto::default()), ..AttributeProto::default() };
     branch.graph().node[0].attribute.push(body);
     insta::assert_snapshot!(refusals([
-        Builder::new(&[1, 5, 4])
-            .weights("w", &[1, 4, 4], &numbers(16, 1))
-            .node("memory", "LSTM", &["x", "w", "w"], "y"),
+        Builder::new(&[1, 5, 4]).weights("w", &[1, 4, 4], &numbers(16, 1)).node(
+            "memory",
+            "LSTM",
+            &["x", "w", "w"],
+            "y"
+        ),
         foreign,
         training,
         indices,

@@ -101,6 +101,7 @@ impl std::fmt::Display for Packing {
             TapOrder::Outputs => "rotates outputs",
             TapOrder::Mixed => "rotates both",
         };
-        write!(f, "{}, {taps}, {} baby shifts", slots.alignment, slots.baby_shifts)
+        let plural = if slots.baby_shifts == 1 { "" } else { "s" };
+        write!(f, "{}, {taps}, {} baby shift{plural}", slots.alignment, slots.baby_shifts)
     }
 }

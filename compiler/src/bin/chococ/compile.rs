@@ -1,0 +1,196 @@
+//! `chococ compile`: an ONNX network in, a plan and its weights out.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use chococ_compiler::passes::choose_packing::{Outcome, StageSearch};
+use chococ_compiler::passes::quantize::QuantizationReport;
+use chococ_compiler::{Compiled, Options, compile, onnx};
+use chococ_plans::file;
+use chococ_plans::input::read_samples;
+use chococ_plans::packing::{Alignment, Packing};
+use indicatif::{ProgressBar, ProgressStyle};
+
+use crate::failure::{Failure, read_model};
+use crate::inspect::table::{kilobytes, table};
+
+/// What to compile, and how.
+#[derive(clap::Args)]
+pub struct Arguments {
+    /// The network
+    model: PathBuf,
+    /// Inputs to take the ranges of activations from: some hundred real ones, as `images` in an .npz file
+    #[arg(long, value_name = "FILE.npz")]
+    calibrate: Option<PathBuf>,
+    /// Where to write the plan; its weights go beside it [default: the model's name with .ron, in this folder]
+    #[arg(short, long, value_name = "PLAN.ron")]
+    output: Option<PathBuf>,
+    /// Bits of an activation that crosses the wire
+    #[arg(long, default_value_t = 4, value_parser = clap::value_parser!(u32).range(2..=8))]
+    activation_bits: u32,
+    /// Bits of a weight, sign included
+    #[arg(long, default_value_t = 4, value_parser = clap::value_parser!(u32).range(2..=8))]
+    weight_bits: u32,
+    /// How rotated windows are kept from reading beyond the image
+    #[arg(long, value_enum, default_value_t = PackingChoice::Auto)]
+    packing: PackingChoice,
+    /// Only this ring degree N: a power of two from 1024 to 32768
+    #[arg(long, value_name = "N", value_parser = ring_degree)]
+    ring_degree: Option<usize>,
+    /// Say what was decided, what the search rejected, and why
+    #[arg(short, long)]
+    verbose: bool,
+}
+
+/// The packings that can be asked for.
+#[derive(Clone, Copy, clap::ValueEnum)]
+enum PackingChoice {
+    /// Whatever costs least; the masked baseline is never tried
+    Auto,
+    /// Redundant cells around each image
+    Rotational,
+    /// Zeros among the weights
+    Punctured,
+    /// The baseline: a product with a mask after each rotation
+    Masked,
+}
+
+impl PackingChoice {
+    fn alignment(self) -> Option<Alignment> {
+        match self {
+            PackingChoice::Auto => None,
+            PackingChoice::Rotational => Some(Alignment::Rotational),
+            PackingChoice::Punctured => Some(Alignment::Punctured),
+            PackingChoice::Masked => Some(Alignment::Masked),
+        }
+    }
+}
+
+fn ring_degree(text: &str) -> Result<usize, String> {
+    let degrees: Vec<usize> = chococ_plans::security::ring_degrees().collect();
+    text.parse().ok().filter(|degree| degrees.contains(degree)).ok_or_else(|| format!("must be one of {degrees:?}"))
+}
+
+pub fn run(arguments: &Arguments) -> Result<(), Failure> {
+    let path = &arguments.model;
+    let model = read_model(path)?;
+    let plan_path = match &arguments.output {
+        Some(path) => path.clone(),
+        None => PathBuf::from(path.file_stem().unwrap_or_default()).with_extension("ron"),
+    };
+    let weights_path = plan_path.with_extension("safetensors");
+    let (true, true) = (plan_path.file_stem().is_some(), weights_path != plan_path) else {
+        return Err(Failure::OutputName(plan_path));
+    };
+    let options = Options {
+        model_file: name_of(path),
+        weights_file: name_of(&weights_path),
+        calibration: calibration(arguments, &model)?,
+        activation_bits: arguments.activation_bits,
+        weight_bits: arguments.weight_bits,
+        alignment: arguments.packing.alignment(),
+        ring_degree: arguments.ring_degree,
+    };
+    let bar = spinner();
+    let compiled = compile(&model, &options, &|step| bar.set_message(step.to_owned()));
+    bar.finish_and_clear();
+    let compiled = compiled.map_err(|error| Failure::Compile { path: path.clone(), error })?;
+    let written = file::write(&plan_path, &compiled.plan, &compiled.weights);
+    written.map_err(|error| Failure::Plan { path: plan_path.clone(), error })?;
+    report(&compiled, &plan_path, arguments.verbose);
+    Ok(())
+}
+
+/// Calibration images with a description, read in the shape that the network takes.
+fn calibration(arguments: &Arguments, model: &[u8]) -> Result<Option<(String, Vec<Vec<f32>>)>, Failure> {
+    let Some(path) = &arguments.calibrate else { return Ok(None) };
+    let graph = onnx::import(model, &mut Vec::new());
+    let graph = graph.map_err(|error| Failure::Compile { path: arguments.model.clone(), error })?;
+    let inputs = read_samples(path, &graph.nodes[graph.input].shape, None)?.inputs;
+    Ok(Some((format!("{} inputs of {}", inputs.len(), name_of(path)), inputs)))
+}
+
+/// The last part of a path.
+fn name_of(path: &Path) -> String {
+    path.file_name().unwrap_or_default().to_string_lossy().into_owned()
+}
+
+/// A spinner on standard error, if that is a terminal.
+fn spinner() -> ProgressBar {
+    let bar = ProgressBar::new_spinner();
+    bar.set_style(ProgressStyle::with_template("{spinner} {msg} ({elapsed})").expect("a template of known fields"));
+    bar.enable_steady_tick(Duration::from_millis(100));
+    bar
+}
+
+fn report(compiled: &Compiled, plan_path: &Path, verbose: bool) {
+    for notice in &compiled.notices {
+        eprintln!("note: {notice}");
+    }
+    if verbose {
+        eprintln!("{}", quantization(&compiled.quantization));
+        compiled.search.iter().for_each(|search| eprintln!("{}", tried(search)));
+    }
+    let plan = &compiled.plan;
+    let cost = plan.cost();
+    let budget = plan.server_stages().map(|stage| stage.budget.reply_bits).fold(f64::INFINITY, f64::min);
+    eprintln!(
+        "{}: {} server stages, weights in {}",
+        plan_path.display(),
+        plan.server_stages().count(),
+        plan.weights.file
+    );
+    eprintln!(
+        "  {} kB up and {} kB down an inference, {} kB of Galois keys once a session",
+        kilobytes(cost.bytes_up),
+        kilobytes(cost.bytes_down),
+        kilobytes(plan.galois_bytes())
+    );
+    if budget.is_finite() {
+        eprintln!("  smallest estimated noise budget {budget:.1} bits");
+    }
+}
+
+/// What was decided about each layer's ranges.
+fn quantization(report: &QuantizationReport) -> String {
+    let mut table = table(&["layer", "activations", "weights", "silent channels", "values", "output error"]);
+    for layer in &report.layers {
+        let range = |clipped: bool| if clipped { "clipped" } else { "full range" };
+        let sign = if layer.signed_activations { "signed" } else { "unsigned" };
+        table.add_row([
+            layer.name.clone(),
+            format!("{sign}, {}", range(layer.clipped_activations)),
+            range(layer.clipped_weights).to_owned(),
+            layer.silent_channels.to_string(),
+            layer.width.to_string(),
+            layer.candidates.first().map_or(String::new(), |best| format!("{:.3e}", best.output_error)),
+        ]);
+    }
+    format!(
+        "quantised to {} activation bits and {} weight bits; the answer is the float network's on {:.1} % of {} inputs\n{table}",
+        report.bits.activation,
+        report.bits.weight,
+        100.0 * report.agreement,
+        report.calibration_inputs
+    )
+}
+
+/// What was tried for one stage.
+fn tried(search: &StageSearch) -> String {
+    let mut table = table(&["packing", "N", "kB", "outcome"]);
+    for attempt in &search.attempts {
+        let (bytes, outcome) = match &attempt.outcome {
+            Outcome::Misfit(misfit) => (String::new(), misfit.to_string()),
+            Outcome::NoBudget(bits) if bits.is_finite() => {
+                (String::new(), format!("the best noise budget is {bits:.1} bits"))
+            }
+            Outcome::NoBudget(_) => (String::new(), "128-bit security leaves no room for a modulus".to_owned()),
+            Outcome::CannotBeat { bytes_at_least } => {
+                (format!("{} or more", kilobytes(*bytes_at_least)), "cannot beat the best so far".to_owned())
+            }
+            Outcome::Fits(choice) => (kilobytes(choice.cost.bytes()), Packing::Slots(choice.packing).to_string()),
+        };
+        table.add_row([attempt.alignment.to_string(), attempt.ring_degree.to_string(), bytes, outcome]);
+    }
+    format!("stage {}\n{table}", search.stage)
+}

@@ -1,0 +1,29 @@
+//! Noise budgets, step by step.
+
+use chococ_plans::check::CheckedPlan;
+
+use crate::inspect::table::table;
+
+/// The rows and their legend.
+pub fn show(checked: &CheckedPlan) -> String {
+    let mut rows = table(&["stage", "log2 q", "kept", "log2 t", "log2 results", "fresh", "evaluated", "reply"]);
+    for stage in checked.server_stages() {
+        let budget = &stage.stage.budget;
+        rows.add_row([
+            stage.stage.layer.name.clone(),
+            format!("{:.1}", stage.parameters.log2_q()),
+            format!("{:.1}", stage.parameters.log2_reply()),
+            format!("{:.1}", (stage.parameters.plaintext_modulus as f64).log2()),
+            format!("{:.1}", (stage.stage.layer.width() as f64).log2()),
+            format!("{:.2}", budget.fresh_bits),
+            format!("{:.2}", budget.evaluated_bits),
+            format!("{:.2}", budget.reply_bits),
+        ]);
+    }
+    format!(
+        "{rows}\n\n\
+         Budgets in bits, estimated for the worst ciphertext: after encryption with the secret key, after the last\n\
+         product and rotation, and after the modulus was switched from q to what a reply keeps of it. An inference\n\
+         fails with probability below 2^-40 while the last one is not negative. `choco-run` measures beside it.\n"
+    )
+}

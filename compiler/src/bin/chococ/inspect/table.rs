@@ -1,0 +1,15 @@
+//! How tables and sizes look.
+
+use comfy_table::{Table, presets};
+
+/// An empty table, in a form that can be pasted into Markdown.
+pub fn table(header: &[&str]) -> Table {
+    let mut table = Table::new();
+    table.load_style(presets::ASCII_MARKDOWN).set_header(header.to_vec());
+    table
+}
+
+/// Bytes in thousands, to a tenth.
+pub fn kilobytes(bytes: usize) -> String {
+    format!("{:.1}", bytes as f64 / 1e3)
+}
