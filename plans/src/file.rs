@@ -1,5 +1,6 @@
 //! Reads and writes plans: RON text that ends in a checksum, with the weights in a file beside it.
 
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use ron::ser::PrettyConfig;
@@ -10,17 +11,22 @@ use crate::check::{CheckedPlan, PlanError, check};
 use crate::plan::{FORMAT_VERSION, Plan};
 use crate::weights::{Weights, WeightsError};
 
-/// What can go wrong between a plan and the disk.
+/// A plan, or the weights of one, that cannot be read or written.
 #[derive(Debug, thiserror::Error)]
-pub enum FileError {
-    /// The file cannot be read or written.
-    #[error("{path}: {error}")]
-    Io {
-        /// The file.
-        path: PathBuf,
-        /// What the system says.
-        error: std::io::Error,
-    },
+#[error("{path}: {problem}")]
+pub struct FileError {
+    /// The file.
+    pub path: PathBuf,
+    /// What is wrong with it.
+    pub problem: FileProblem,
+}
+
+/// What can be wrong with a file.
+#[derive(Debug, thiserror::Error)]
+pub enum FileProblem {
+    /// The system cannot read or write it.
+    #[error(transparent)]
+    Io(#[from] std::io::Error),
     /// No checksum at the end.
     #[error("the plan does not end in a checksum: it is cut short, or no plan\n  try: compile the model again")]
     NoChecksum,
@@ -43,20 +49,15 @@ pub enum FileError {
     #[error(transparent)]
     Plan(#[from] PlanError),
     /// No weights beside the plan.
-    #[error("the plan's weights are missing: {path}\n  try: keep the file beside the plan, or compile the model again")]
-    NoWeights {
-        /// Where they should be.
-        path: PathBuf,
-    },
+    #[error("the plan's weights are missing\n  try: keep the file beside the plan, or compile the model again")]
+    NoWeights,
     /// Other weights than the plan was made with.
     #[error(
-        "{path} is not the file that the plan was written with (SHA-256 {found}, the plan says {expected})\n  \
+        "not the weights that the plan was written with: their SHA-256 is {found}, the plan says {expected}\n  \
          try: bring plan and weights from the same compilation together"
     )]
     WeightsHash {
-        /// The file.
-        path: PathBuf,
-        /// Its hash.
+        /// The file's hash.
         found: String,
         /// What the plan says.
         expected: String,
@@ -64,6 +65,12 @@ pub enum FileError {
     /// Weights that do not fit the plan.
     #[error(transparent)]
     Weights(#[from] WeightsError),
+}
+
+impl FileProblem {
+    fn of(self, path: &Path) -> FileError {
+        FileError { path: path.to_owned(), problem: self }
+    }
 }
 
 /// What stands before the checksum in the last line.
@@ -84,23 +91,23 @@ pub fn to_text(plan: &Plan) -> String {
 /// Reads a plan from text and checks it.
 ///
 /// # Errors
-/// [`FileError`]: a damaged text, another version, or a plan that does not hold together.
-pub fn from_text(text: &str) -> Result<CheckedPlan, FileError> {
+/// [`FileProblem`]: a damaged text, another version, or a plan that does not hold together.
+pub fn from_text(text: &str) -> Result<CheckedPlan, FileProblem> {
     #[derive(Deserialize)]
     struct Version {
         format_version: u32,
     }
-    let (body, checksum) = text.trim_end().rsplit_once('\n').ok_or(FileError::NoChecksum)?;
-    let checksum = checksum.strip_prefix(CHECKSUM).ok_or(FileError::NoChecksum)?;
+    let (body, checksum) = text.trim_end().rsplit_once('\n').ok_or(FileProblem::NoChecksum)?;
+    let checksum = checksum.strip_prefix(CHECKSUM).ok_or(FileProblem::NoChecksum)?;
     // The version first: a later one may sign its plans differently.
-    let version: Version = ron::from_str(body).map_err(|error| FileError::Syntax(error.to_string()))?;
+    let version: Version = ron::from_str(body).map_err(|error| FileProblem::Syntax(error.to_string()))?;
     if version.format_version != FORMAT_VERSION {
-        return Err(FileError::Version { found: version.format_version });
+        return Err(FileProblem::Version { found: version.format_version });
     }
     if sha256(body.as_bytes()) != checksum {
-        return Err(FileError::Checksum);
+        return Err(FileProblem::Checksum);
     }
-    let plan: Plan = ron::from_str(body).map_err(|error| FileError::Syntax(error.to_string()))?;
+    let plan: Plan = ron::from_str(body).map_err(|error| FileProblem::Syntax(error.to_string()))?;
     Ok(check(plan)?)
 }
 
@@ -109,9 +116,11 @@ pub fn from_text(text: &str) -> Result<CheckedPlan, FileError> {
 /// # Errors
 /// [`FileError`].
 pub fn read_plan(path: &Path) -> Result<CheckedPlan, FileError> {
-    let bytes = read(path)?;
-    let text = std::str::from_utf8(&bytes).map_err(|_| FileError::NoChecksum)?;
-    from_text(text)
+    let read = || {
+        let bytes = std::fs::read(path)?;
+        from_text(std::str::from_utf8(&bytes).map_err(|_| FileProblem::NoChecksum)?)
+    };
+    read().map_err(|problem| problem.of(path))
 }
 
 /// Reads the weights of a plan that lies at `plan_path`, and checks them against it.
@@ -120,21 +129,24 @@ pub fn read_plan(path: &Path) -> Result<CheckedPlan, FileError> {
 /// [`FileError`]: no such file, another file, or weights that do not fit.
 pub fn read_weights(plan_path: &Path, plan: &Plan) -> Result<Weights, FileError> {
     let path = plan_path.with_file_name(&plan.weights.file);
-    if !path.exists() {
-        return Err(FileError::NoWeights { path });
-    }
-    let bytes = read(&path)?;
-    let (found, expected) = (sha256(&bytes), plan.weights.sha256.clone());
-    if found != expected {
-        return Err(FileError::WeightsHash { path, found, expected });
-    }
-    Ok(Weights::from_bytes(&bytes, plan)?)
+    let read = || {
+        let bytes = std::fs::read(&path).map_err(|error| match error.kind() {
+            ErrorKind::NotFound => FileProblem::NoWeights,
+            _ => FileProblem::Io(error),
+        })?;
+        let (found, expected) = (sha256(&bytes), plan.weights.sha256.clone());
+        if found != expected {
+            return Err(FileProblem::WeightsHash { found, expected });
+        }
+        Ok(Weights::from_bytes(&bytes, plan)?)
+    };
+    read().map_err(|problem| problem.of(&path))
 }
 
 /// Writes a plan to `path` and its weights beside it, weights first, each whole or not at all.
 ///
 /// # Errors
-/// [`FileError::Io`].
+/// [`FileError`], where the system cannot write.
 pub fn write(path: &Path, plan: &Plan, weights: &[u8]) -> Result<(), FileError> {
     write_whole(&path.with_file_name(&plan.weights.file), weights)?;
     write_whole(path, to_text(plan).as_bytes())
@@ -148,10 +160,6 @@ fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), FileError> {
     written.map_err(|error| {
         // The first error is the one to report; what is left of the file is of no use.
         let _ = std::fs::remove_file(&partial);
-        FileError::Io { path: path.to_owned(), error }
+        FileProblem::Io(error).of(path)
     })
-}
-
-fn read(path: &Path) -> Result<Vec<u8>, FileError> {
-    std::fs::read(path).map_err(|error| FileError::Io { path: path.to_owned(), error })
 }

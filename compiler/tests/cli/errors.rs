@@ -13,7 +13,10 @@ fn files_that_are_no_model() {
     desk.write("empty.onnx", b"");
     desk.write("cut.onnx", &whole[..whole.len() / 2]);
     // Not even a field number.
-    desk.write("random.onnx", &(0..400u32).map(|i| (i.wrapping_mul(2_654_435_761) >> 24) as u8 | 7).collect::<Vec<_>>());
+    desk.write(
+        "random.onnx",
+        &(0..400u32).map(|i| (i.wrapping_mul(2_654_435_761) >> 24) as u8 | 7).collect::<Vec<_>>(),
+    );
     for name in ["missing", "empty", "cut", "random"] {
         let file = format!("{name}.onnx");
         insta::assert_snapshot!(format!("compile_{name}"), desk.fail(&["compile", &file]));

@@ -95,8 +95,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let compiled = compile(&model, &options, &|step| bar.set_message(step.to_owned()));
     bar.finish_and_clear();
     let compiled = compiled.map_err(|error| Failure::Compile { path: path.clone(), error })?;
-    let written = file::write(&plan_path, &compiled.plan, &compiled.weights);
-    written.map_err(|error| Failure::Plan { path: plan_path.clone(), error })?;
+    file::write(&plan_path, &compiled.plan, &compiled.weights)?;
     report(&compiled, &plan_path, arguments.verbose);
     Ok(())
 }

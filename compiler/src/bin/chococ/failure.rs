@@ -32,14 +32,9 @@ pub enum Failure {
         /// What the system says.
         error: std::io::Error,
     },
-    /// A plan cannot be read or written.
-    #[error("{path}: {error}")]
-    Plan {
-        /// The plan's file.
-        path: PathBuf,
-        /// What is wrong.
-        error: FileError,
-    },
+    /// A plan or its weights cannot be read or written.
+    #[error(transparent)]
+    Plan(#[from] FileError),
     /// The output's name serves for no file.
     #[error("{0} is no name for a plan\n  try: `-o NAME.ron`")]
     OutputName(PathBuf),
@@ -70,7 +65,7 @@ impl Failure {
         ExitCode::from(match self {
             Failure::Output(_) => 1,
             Failure::OutputName(_) => 2,
-            Failure::Model { .. } | Failure::Plan { .. } => 3,
+            Failure::Model { .. } | Failure::Plan(_) => 3,
             Failure::Compile { error, .. } => match error {
                 Error::NotOnnx { .. } => 3,
                 Error::NoCalibrationInputs | Error::CalibrationShape { .. } | Error::CalibrationNotFinite { .. } => 5,

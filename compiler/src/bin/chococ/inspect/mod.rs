@@ -42,8 +42,7 @@ struct View {
 }
 
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
-    let checked = read_plan(&arguments.plan);
-    let checked = checked.map_err(|error| Failure::Plan { path: arguments.plan.clone(), error })?;
+    let checked = read_plan(&arguments.plan)?;
     let View { noise, stages, json, dot } = arguments.view;
     print(&match () {
         () if noise => noise::show(&checked),
