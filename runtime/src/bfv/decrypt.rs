@@ -5,6 +5,8 @@ use super::context::Context;
 use super::encode::Plaintext;
 use super::factor::{Factor, subtract_once};
 use super::keys::SecretKey;
+use super::vectorized::vectorized;
+use crate::math::modulus::Modulus;
 use crate::math::poly::{Coefficients, Evaluations, Poly};
 use crate::math::vector;
 use zeroize::Zeroizing;
@@ -63,15 +65,26 @@ fn unscale_short(modulus: u64, plaintext_modulus: u64, phase: &[u64]) -> Vec<u64
     let (q, t) = (u128::from(modulus), u128::from(plaintext_modulus));
     // t < q, so that c is below 2^64.
     let ratio = ((t << 65) + q) / (2 * q);
-    let (high, low) = ((ratio >> 32) as u64, ratio as u64 & 0xffff_ffff);
-    let scaled = phase.iter().map(|&x| {
-        // At most t * 2^32 + 2^31, and t < 2^32.
-        let fixed = x * high + ((x * low + (1 << 31)) >> 32);
-        // t itself stands for 0: x was just below q.
-        subtract_once((fixed + (1 << 31)) >> 32, plaintext_modulus)
-    });
-    scaled.collect()
+    let mut scaled = phase.to_vec();
+    multiply_and_round(ratio as u64, plaintext_modulus, &mut scaled);
+    scaled
 }
+
+vectorized! {
+    /// Writes round(x ratio / 2^64) modulo t for each word x < 2^32, where x ratio / 2^64 < t + 1/2.
+    fn multiply_and_round(ratio: u64, t: u64, words: &mut [u64]) {
+        for word in words {
+            let x = *word & LOW;
+            // At most t * 2^32 + 2^31, and t < 2^32.
+            let fixed = x * (ratio >> 32) + ((x * (ratio & LOW) + (1 << 31)) >> 32);
+            // t itself stands for 0: x was just below q.
+            *word = subtract_once((fixed + (1 << 31)) >> 32, t);
+        }
+    }
+}
+
+/// The low half of a word.
+const LOW: u64 = 0xffff_ffff;
 
 /// Bits after the point in [`unscale_long`]: a sum of 32 fractions and a half stay below 2^64.
 const FRACTION_BITS: u32 = 58;
@@ -85,22 +98,17 @@ const FRACTION_BITS: u32 = 58;
 ///
 /// Source: Halevi, Polyakov and Shoup, "An improved RNS variant of the BFV scheme", CT-RSA 2019, for the sum.
 fn unscale_long(context: &Context, phase: &Poly<Coefficients>) -> Vec<u64> {
-    let t = context.plaintext_modulus();
-    let mut integers = vec![0; context.ring_degree()];
-    let mut fractions = Zeroizing::new(vec![1u64 << (FRACTION_BITS - 1); context.ring_degree()]);
-    let factors = &context.level(phase.residue_count()).unscale;
-    for (i, (residue, unscale)) in phase.residues().zip(factors).enumerate() {
-        let (modulus, to_integer) = (context.modulus(i), context.residue(i).minus_inverse_mod_t);
-        let bits = modulus.bits();
-        // floor(2^(63 + bits) / q_i): with z_i shifted up by 64 - bits, the high word of the product is z_i/q_i in 63
-        // bits, at most 2 short.
-        let ratio = ((1u128 << (63 + bits)) / u128::from(modulus.value())) as u64;
-        for ((integer, fraction), &x) in integers.iter_mut().zip(fractions.iter_mut()).zip(residue) {
-            let z = unscale.mul(x);
-            *integer = subtract_once(*integer + to_integer.mul(z), t);
-            let quotient = (u128::from(z << (64 - bits)) * u128::from(ratio)) >> 64;
-            *fraction += quotient as u64 >> (63 - FRACTION_BITS);
-        }
+    let (n, t) = (context.ring_degree(), context.plaintext_modulus());
+    let mut integers = vec![0; n];
+    let mut fractions = Zeroizing::new(vec![1u64 << (FRACTION_BITS - 1); n]);
+    let mut shares = Zeroizing::new(vec![0; n]);
+    for (i, (residue, unscale)) in phase.residues().zip(&context.level(phase.residue_count()).unscale).enumerate() {
+        let modulus = context.modulus(i);
+        shares.copy_from_slice(residue);
+        vector::scalar_mul_assign(modulus, &mut shares, unscale.value());
+        add_fractions(modulus, &shares, &mut fractions);
+        let to_integer = context.residue(i).minus_inverse_mod_t;
+        add_integers([to_integer, to_integer.shifted_by_32()], t, &shares, &mut integers);
     }
     // Up to 32 units carry over, which may be several t.
     let reduce = Factor::new(1, t);
@@ -108,6 +116,33 @@ fn unscale_long(context: &Context, phase: &Poly<Coefficients>) -> Vec<u64> {
         *integer = reduce.mul(*integer + (fraction >> FRACTION_BITS));
     }
     integers
+}
+
+vectorized! {
+    /// Adds z/q_i in units of 2^-58 for each z, less than 2 short.
+    fn add_fractions(modulus: Modulus, shares: &[u64], fractions: &mut [u64]) {
+        let bits = modulus.bits();
+        // floor(2^(63 + bits) / q_i) < 2^64: with z shifted up by 64 - bits, the high word of the product is z/q_i in
+        // units of 2^-63. The floors here and below, and the low halves' product left out, make it less than 4 short.
+        let ratio = ((1u128 << (63 + bits)) / u128::from(modulus.value())) as u64;
+        let (ratio_high, ratio_low) = (ratio >> 32, ratio & LOW);
+        for (fraction, &z) in fractions.iter_mut().zip(shares) {
+            let z = z << (64 - bits);
+            let (high, low) = (z >> 32, z & LOW);
+            let quotient = high * ratio_high + ((high * ratio_low) >> 32) + ((low * ratio_high) >> 32);
+            *fraction += quotient >> (63 - FRACTION_BITS);
+        }
+    }
+}
+
+vectorized! {
+    /// Adds -z q_i^-1 modulo t for each z, given the factor for its low half and the one for its high half.
+    fn add_integers(factors: [Factor; 2], t: u64, shares: &[u64], integers: &mut [u64]) {
+        for (integer, &z) in integers.iter_mut().zip(shares) {
+            let low = subtract_once(*integer + factors[0].mul_short(z), t);
+            *integer = subtract_once(low + factors[1].mul_short(z >> 32), t);
+        }
+    }
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 
 use super::context::Context;
 use super::lift::center;
+use super::vectorized::vectorized;
 use crate::math::modulus::Modulus;
 
 /// Where one digit stands: it belongs to a residue and weighs 2^`shift` there, and 0 in all other residues.
@@ -57,19 +58,36 @@ impl Balanced {
     }
 
     /// Writes digit j of each residue.
+    pub fn write(&self, j: u32, residues: &[u64], digits: &mut [i64]) {
+        let (shift, mask, below) = if j + 1 < self.count {
+            (j * self.digit_bits, (1i64 << self.digit_bits) - 1, 1i64 << (self.digit_bits - 1))
+        } else {
+            (j * self.digit_bits, -1, 0)
+        };
+        let cut = Cut { modulus: self.modulus.value(), offset: self.offset, shift, mask, below };
+        cut_all(cut, residues, digits);
+    }
+}
+
+/// How to cut one digit out of a centred residue.
+#[derive(Clone, Copy)]
+struct Cut {
+    modulus: u64,
+    offset: i64,
+    shift: u32,
+    mask: i64,
+    below: i64,
+}
+
+vectorized! {
+    /// Cuts the digit out of each residue.
     ///
     /// With centred |x| < 2^59 and the offset below 2^60, all sums fit; `>>` and `&` are floor and remainder of the
     /// base for negative numbers too.
-    pub fn write(&self, j: u32, residues: &[u64], digits: &mut [i64]) {
-        let (modulus, half) = (self.modulus.value(), self.modulus.value() / 2);
-        let shift = j * self.digit_bits;
-        let (mask, below) = if j + 1 < self.count {
-            ((1i64 << self.digit_bits) - 1, 1i64 << (self.digit_bits - 1))
-        } else {
-            (-1, 0)
-        };
+    fn cut_all(cut: Cut, residues: &[u64], digits: &mut [i64]) {
         for (digit, &x) in digits.iter_mut().zip(residues) {
-            *digit = (((center(x, modulus, half) + self.offset) >> shift) & mask) - below;
+            let centered = center(x, cut.modulus, cut.modulus / 2);
+            *digit = (((centered + cut.offset) >> cut.shift) & cut.mask) - cut.below;
         }
     }
 }

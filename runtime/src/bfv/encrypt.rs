@@ -3,16 +3,13 @@
 use super::ciphertext::{Ciphertext, Seed, SeededCiphertext, expand_uniform};
 use super::context::Context;
 use super::encode::Plaintext;
-use super::keys::{PublicKey, SecretKey};
-use super::lift::{lift_centered, lift_signed};
+use super::keys::{ERROR_BOUND, PublicKey, SecretKey, small};
+use super::lift::{lift_centered, lift_small};
 use super::scale::ScaledMessage;
 use crate::math::poly::{Evaluations, Poly};
 use crate::math::{sample, vector};
 use rand::CryptoRng;
 use zeroize::Zeroizing;
-
-/// Size of an error coefficient at most: 21 bits against 21.
-const ERROR_BOUND: u64 = 21;
 
 /// Encrypts with the secret key: c1 is uniform, named by a seed and a stream, and c0 = round(qm/t) - c1 s + e.
 ///
@@ -40,7 +37,7 @@ pub fn encrypt_secret(
     let mut noisy = Zeroizing::new(vec![0; context.ring_degree()]);
     for (i, residue) in c0.residues_mut().enumerate() {
         let modulus = context.modulus(i);
-        lift_signed(modulus, ERROR_BOUND, &errors, &mut noisy);
+        lift_small(modulus, ERROR_BOUND, &errors, &mut noisy);
         message.add_to(i, &mut noisy);
         vector::neg_assign(modulus, residue);
         vector::add_assign(modulus, residue, &noisy);
@@ -60,8 +57,7 @@ pub fn encrypt_public(
 ) -> Ciphertext {
     let mut ternary = Zeroizing::new(vec![0; context.ring_degree()]);
     sample::ternary(rng, &mut ternary);
-    let mask = context.ring().from_small(&ternary, context.key_residues());
-    let mask = Zeroizing::new(context.ring().forward(mask));
+    let mask = Zeroizing::new(small(context.ring(), 1, &ternary, context.key_residues()));
     let message = ScaledMessage::new(context, context.top_level(), plaintext);
     let (e0, e1) = (draw_errors(context, rng), draw_errors(context, rng));
     Ciphertext {
@@ -89,10 +85,10 @@ fn masked_half(
     for (i, residue) in half.residues_mut().enumerate() {
         let modulus = context.modulus(i);
         vector::pointwise_mul(modulus, key.residue(i), mask.residue(i), residue);
-        lift_signed(modulus, ERROR_BOUND, errors, &mut addend);
+        lift_small(modulus, ERROR_BOUND, errors, &mut addend);
         if let (Some(special), Some(remainder)) = (special, &remainder) {
             let factor = context.drop_factor(special, i);
-            lift_centered(context.modulus(special), modulus, remainder, &mut lifted);
+            lift_centered(context.modulus(special).value(), modulus, remainder, &mut lifted);
             vector::sub_assign(modulus, &mut addend, &lifted);
             vector::scalar_mul_assign(modulus, &mut addend, factor.value());
             vector::scalar_mul_assign(modulus, residue, factor.value());
@@ -118,7 +114,7 @@ fn special_remainder(
     let (mut remainder, mut lifted) = (Zeroizing::new(vec![0; n]), Zeroizing::new(vec![0; n]));
     vector::pointwise_mul(modulus, key.residue(special), mask.residue(special), &mut remainder);
     context.ntt(special).inverse(&mut remainder);
-    lift_signed(modulus, ERROR_BOUND, errors, &mut lifted);
+    lift_small(modulus, ERROR_BOUND, errors, &mut lifted);
     vector::add_assign(modulus, &mut remainder, &lifted);
     remainder
 }

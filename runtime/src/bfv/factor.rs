@@ -24,6 +24,11 @@ impl Factor {
         self.value
     }
 
+    /// Returns the constant times 2^32.
+    pub fn shifted_by_32(self) -> Self {
+        Self::new(self.mul(1 << 32), self.modulus)
+    }
+
     /// Multiplies any word by the constant; the result is reduced, without a branch.
     ///
     /// The quotient is at most 1 + x/2^64 < 2 short, so the rest is below twice the modulus before the last step.
@@ -32,7 +37,25 @@ impl Factor {
         let multiple = ((u128::from(x) * u128::from(self.quotient)) >> 64) as u64;
         subtract_once(x.wrapping_mul(self.value).wrapping_sub(multiple.wrapping_mul(self.modulus)), self.modulus)
     }
+
+    /// As [`mul`](Self::mul) for x < 2^32, from 32-bit products, which vectorise; the bits above are ignored.
+    ///
+    /// The high word of the product with the quotient is exact: x(2^32 h + l) / 2^64 = (xh + xl/2^32) / 2^32, and the
+    /// sum is below 2^64.
+    #[inline(always)]
+    pub fn mul_short(self, x: u64) -> u64 {
+        let x = x & LOW;
+        let multiple = (x * (self.quotient >> 32) + ((x * (self.quotient & LOW)) >> 32)) >> 32;
+        let product = (x * (self.value & LOW)).wrapping_add((x * (self.value >> 32)) << 32);
+        // Below 2^32, as it is at most x.
+        let multiple = multiple & LOW;
+        let whole = (multiple * (self.modulus & LOW)).wrapping_add((multiple * (self.modulus >> 32)) << 32);
+        subtract_once(product.wrapping_sub(whole), self.modulus)
+    }
 }
+
+/// The low half of a word.
+const LOW: u64 = 0xffff_ffff;
 
 /// Subtracts `modulus` if `x` is at least that, without a branch; needs x < 2^63.
 #[inline(always)]
@@ -64,7 +87,9 @@ mod tests {
         fn multiplies_as_double_words_do(modulus in 2u64..1 << 62, value: u64, x: u64) {
             let value = value % modulus;
             let expected = u128::from(x) * u128::from(value) % u128::from(modulus);
-            prop_assert_eq!(u128::from(Factor::new(value, modulus).mul(x)), expected);
+            let factor = Factor::new(value, modulus);
+            prop_assert_eq!(u128::from(factor.mul(x)), expected);
+            prop_assert_eq!(factor.mul_short(x >> 32), factor.mul(x >> 32));
         }
 
         #[test]

@@ -1,7 +1,8 @@
 //! The secret key, and the public key made from it.
 
 use super::context::Context;
-use crate::math::poly::{Evaluations, Poly, Ring};
+use super::lift::lift_small;
+use crate::math::poly::{Coefficients, Evaluations, Poly, Ring};
 use crate::math::{sample, vector};
 use rand::CryptoRng;
 use zeroize::{Zeroize, Zeroizing};
@@ -19,7 +20,7 @@ impl SecretKey {
     pub fn generate(context: &Context, rng: &mut impl CryptoRng) -> Self {
         let mut ternary = Zeroizing::new(vec![0; context.ring_degree()]);
         sample::ternary(rng, &mut ternary);
-        Self { evaluations: small(context.ring(), &ternary, context.key_residues()) }
+        Self { evaluations: small(context.ring(), 1, &ternary, context.key_residues()) }
     }
 
     /// Returns s, residue by residue, the special prime's last.
@@ -54,16 +55,23 @@ impl PublicKey {
     }
 }
 
+/// Size of an error coefficient at most: 21 bits against 21.
+pub(super) const ERROR_BOUND: u64 = 21;
+
 /// Draws an error polynomial in evaluation form.
 pub(super) fn error(ring: &Ring, residues: usize, rng: &mut impl CryptoRng) -> Poly<Evaluations> {
     let mut error = Zeroizing::new(vec![0; ring.ring_degree()]);
     sample::error(rng, &mut error);
-    small(ring, &error, residues)
+    small(ring, ERROR_BOUND, &error, residues)
 }
 
-/// Transforms small coefficients; the transform works in place, so nothing is left to wipe.
-fn small(ring: &Ring, coefficients: &[i8], residues: usize) -> Poly<Evaluations> {
-    ring.forward(ring.from_small(coefficients, residues))
+/// Transforms coefficients of size at most `bound`; works in place, so nothing is left to wipe.
+pub(super) fn small(ring: &Ring, bound: u64, coefficients: &[i8], residues: usize) -> Poly<Evaluations> {
+    let mut poly: Poly<Coefficients> = Poly::zero(ring.ring_degree(), residues);
+    for (residue, &modulus) in poly.residues_mut().zip(ring.moduli()) {
+        lift_small(modulus, bound, coefficients, residue);
+    }
+    ring.forward(poly)
 }
 
 /// Subtracts the product of `a` and `b` from `from`.

@@ -1,20 +1,29 @@
 //! Lifting: small signed numbers, or centred residues of one prime, as residues of another.
 
+use super::vectorized::vectorized;
 use crate::math::modulus::Modulus;
 
-/// Writes signed numbers of size at most `bound` as residues of `to`.
-pub(super) fn lift_signed<T: Copy + Into<i64>>(to: Modulus, bound: u64, values: &[T], out: &mut [u64]) {
-    lift(to, bound, values.iter().map(|&value| value.into()), out);
+vectorized! {
+    /// Writes small numbers, of size at most `bound`, as residues of `to`.
+    pub(super) fn lift_small(to: Modulus, bound: u64, values: &[i8], out: &mut [u64]) {
+        lift(to, bound, values.iter().map(|&value| value.into()), out);
+    }
 }
 
-/// Writes the centred representatives, of size up to (p - 1)/2, of residues of `from` as residues of `to`.
-pub(super) fn lift_centered(from: Modulus, to: Modulus, values: &[u64], out: &mut [u64]) {
-    lift_centered_from(from.value(), to, values, out);
+vectorized! {
+    /// Writes signed numbers, of size at most `bound`, as residues of `to`.
+    pub(super) fn lift_signed(to: Modulus, bound: u64, values: &[i64], out: &mut [u64]) {
+        lift(to, bound, values.iter().copied(), out);
+    }
 }
 
-/// As [`lift_centered`] from any modulus below 2^62, in particular t; an even one's half stays positive.
-pub(super) fn lift_centered_from(from: u64, to: Modulus, values: &[u64], out: &mut [u64]) {
-    lift(to, from / 2, values.iter().map(|&value| center(value, from, from / 2)), out);
+vectorized! {
+    /// Writes the centred representatives, of size up to `from`/2, of residues of `from` as residues of `to`.
+    ///
+    /// `from` is any modulus below 2^62, in particular t; an even one's half stays positive.
+    pub(super) fn lift_centered(from: u64, to: Modulus, values: &[u64], out: &mut [u64]) {
+        lift(to, from / 2, values.iter().map(|&value| center(value, from, from / 2)), out);
+    }
 }
 
 /// Returns `value` in [0, modulus) if it is at most `half`, else `value` - `modulus`; without a branch.
@@ -51,7 +60,7 @@ mod tests {
             let (from, to) = (Modulus::new(2 * from + 1), Modulus::new(2 * to + 1));
             let x = x % from.value();
             let mut out = [0];
-            lift_centered(from, to, &[x], &mut out);
+            lift_centered(from.value(), to, &[x], &mut out);
             let expected = i128::from(from.centered(x)).rem_euclid(i128::from(to.value()));
             prop_assert_eq!(i128::from(out[0]), expected);
             lift_signed(to, from.value() / 2, &[from.centered(x)], &mut out);

@@ -27,6 +27,7 @@ pub mod noise;
 pub mod rotate;
 mod scale;
 pub mod switch;
+mod vectorized;
 
 pub use ciphertext::{Ciphertext, Reply, SeededCiphertext};
 pub use context::{Context, ParameterError};

@@ -2,7 +2,7 @@
 
 use super::context::Context;
 use super::encode::Plaintext;
-use super::lift::lift_centered_from;
+use super::lift::lift_centered;
 use crate::math::vector;
 
 /// A plaintext's centred lift, in evaluation form under all ciphertext primes.
@@ -56,7 +56,7 @@ impl Multiplicand {
         let n = context.ring_degree();
         let mut words = vec![0; n * context.top_level()];
         for (i, residue) in words.chunks_exact_mut(n).enumerate() {
-            lift_centered_from(context.plaintext_modulus(), context.modulus(i), plaintext.coefficients(), residue);
+            lift_centered(context.plaintext_modulus(), context.modulus(i), plaintext.coefficients(), residue);
             if let Some(factor) = factor(i) {
                 vector::scalar_mul_assign(context.modulus(i), residue, factor);
             }

@@ -7,6 +7,7 @@ use super::galois::{GaloisKey, GaloisKeyError, GaloisKeys, KeyDigit, galois_elem
 use super::lift::lift_signed;
 use super::switch::divide;
 use crate::math::accumulate::{LazyAccumulator, Term};
+use crate::math::modulus::Modulus;
 use crate::math::poly::{Evaluations, Poly};
 use crate::math::vector;
 
@@ -119,21 +120,33 @@ impl Hoisted<'_> {
 
     /// Multiplies the digits by one part of the key, sums, and divides the special prime out.
     fn switched(&self, key: &GaloisKey, part: impl Fn(&KeyDigit) -> &Poly<Evaluations>) -> Poly<Evaluations> {
-        let (n, level) = (self.context.ring_degree(), self.ciphertext.level());
+        let (context, n, level) = (self.context, self.context.ring_degree(), self.ciphertext.level());
         let mut sum = Poly::zero(n, level);
         let mut special = vec![0; n];
         for position in 0..=level {
-            let prime = prime_at(self.context, level, position);
-            let acc = if position < level { sum.residue_mut(position) } else { &mut special };
+            let prime = prime_at(context, level, position);
             let pairs = self.digits.iter().zip(key.digits());
             let terms: Vec<Term<'_>> =
                 pairs.map(|(digit, parts)| (digit.residue(position), part(parts).residue(prime))).collect();
-            let mut products = LazyAccumulator::new(self.context.modulus(prime), n);
-            products.add_products(&terms);
-            products.finish(acc);
+            let out = if position < level { sum.residue_mut(position) } else { &mut special };
+            sum_products(context.modulus(prime), &terms, out);
         }
-        self.context.ntt(self.context.top_level()).inverse(&mut special);
-        divide(self.context, self.context.top_level(), &special, &mut sum);
+        context.ntt(context.top_level()).inverse(&mut special);
+        divide(context, context.top_level(), &special, &mut sum);
         sum
+    }
+}
+
+/// Writes the sum of the products, in stretches whose running sums stay in a first-level cache.
+fn sum_products(modulus: Modulus, terms: &[Term<'_>], out: &mut [u64]) {
+    const STRETCH: usize = 512;
+    let length = out.len().min(STRETCH);
+    let mut sum = LazyAccumulator::new(modulus, length);
+    // N is a power of two, so stretches are of one length.
+    for (i, out) in out.chunks_exact_mut(length).enumerate() {
+        let range = i * length..(i + 1) * length;
+        let terms: Vec<Term<'_>> = terms.iter().map(|(a, b)| (&a[range.clone()], &b[range.clone()])).collect();
+        sum.add_products(&terms);
+        sum.finish(out);
     }
 }

@@ -2,7 +2,8 @@
 
 use super::context::Context;
 use super::encode::Plaintext;
-use super::factor::subtract_once;
+use super::factor::{Factor, subtract_once};
+use super::vectorized::vectorized;
 use zeroize::Zeroizing;
 
 /// A plaintext on its way to round(qm/t), where q is the modulus of some level.
@@ -20,20 +21,40 @@ impl<'a> ScaledMessage<'a> {
     /// Starts the scaling to the modulus of `level`.
     pub fn new(context: &'a Context, level: usize, plaintext: &Plaintext) -> Self {
         assert_eq!(plaintext.coefficients().len(), context.ring_degree(), "the plaintext has N coefficients");
-        let q_mod_t = context.level(level).q_mod_t;
-        let rests = plaintext.coefficients().iter().map(|&m| q_mod_t.mul(m)).collect();
-        Self { context, rests: Zeroizing::new(rests) }
+        let mut rests = Zeroizing::new(plaintext.coefficients().to_vec());
+        multiply(context.level(level).q_mod_t, context.plaintext_modulus(), &mut rests);
+        Self { context, rests }
     }
 
     /// Adds the N coefficients of round(qm/t) modulo the prime of residue i, which the level keeps.
     pub fn add_to(&self, i: usize, residue: &mut [u64]) {
         let t = self.context.plaintext_modulus();
-        let (factor, modulus) = (self.context.residue(i).minus_inverse_t, self.context.modulus(i).value());
-        for (word, &rest) in residue.iter_mut().zip(self.rests.iter()) {
-            // Above t/2 the centred rest is `rest` - t, and -(rest - t) t^-1 = -rest t^-1 + 1.
-            let above = t.wrapping_sub(2 * rest) >> 63;
-            let scaled = subtract_once(factor.mul(rest) + above, modulus);
-            *word = subtract_once(*word + scaled, modulus);
+        add_scaled(self.context.residue(i).minus_inverse_t, t, self.context.modulus(i).value(), &self.rests, residue);
+    }
+}
+
+vectorized! {
+    /// Multiplies words below t.
+    fn multiply(by: Factor, t: u64, words: &mut [u64]) {
+        if t <= 1 << 32 {
+            words.iter_mut().for_each(|word| *word = by.mul_short(*word));
+        } else {
+            words.iter_mut().for_each(|word| *word = by.mul(*word));
+        }
+    }
+}
+
+vectorized! {
+    /// Adds to each word the scaled message of its rest.
+    fn add_scaled(minus_inverse_t: Factor, t: u64, modulus: u64, rests: &[u64], words: &mut [u64]) {
+        // Above t/2 the centred rest is `rest` - t, and -(rest - t) t^-1 = -rest t^-1 + 1.
+        let above = |rest: u64| t.wrapping_sub(2 * rest) >> 63;
+        let add = |word: u64, scaled: u64| subtract_once(word + subtract_once(scaled, modulus), modulus);
+        let words = words.iter_mut().zip(rests);
+        if t <= 1 << 32 {
+            words.for_each(|(word, &rest)| *word = add(*word, minus_inverse_t.mul_short(rest) + above(rest)));
+        } else {
+            words.for_each(|(word, &rest)| *word = add(*word, minus_inverse_t.mul(rest) + above(rest)));
         }
     }
 }

@@ -40,7 +40,7 @@ pub(super) fn divide(context: &Context, dropped: usize, last: &[u64], poly: &mut
     let mut rest = vec![0; context.ring_degree()];
     for (i, residue) in poly.residues_mut().enumerate() {
         let modulus = context.modulus(i);
-        lift_centered(context.modulus(dropped), modulus, last, &mut rest);
+        lift_centered(context.modulus(dropped).value(), modulus, last, &mut rest);
         context.ntt(i).forward(&mut rest);
         vector::sub_assign(modulus, residue, &rest);
         let factor: Factor = context.drop_factor(dropped, i);

@@ -1,0 +1,65 @@
+//! What can go wrong, and the exit code that says so.
+
+use std::process::ExitCode;
+
+use chococ_plans::file::FileError;
+use chococ_plans::input::InputError;
+use chococ_runtime::reference::Difference;
+
+/// The exit codes, for `--help`.
+pub const EXIT_CODES: &str = "\
+Exit codes:
+  0  done
+  1  standard output cannot be written, or no threads can be had
+  2  wrong arguments
+  3  the plan or its weights cannot be read, are damaged, or do not fit together
+  4  the input cannot be read, or does not fit the plan
+  5  the encrypted run differs from the reference
+  6  client and server do not understand each other";
+
+/// Why a command ends without having done its work.
+#[derive(Debug, thiserror::Error)]
+pub enum Failure {
+    /// Standard output cannot be written.
+    #[error("cannot write the output: {0}")]
+    Output(std::io::Error),
+    /// The system gives no threads.
+    #[error("cannot start the threads: {0}")]
+    Threads(#[from] rayon::ThreadPoolBuildError),
+    /// The plan or its weights.
+    #[error(transparent)]
+    Plan(#[from] FileError),
+    /// The input's file.
+    #[error(transparent)]
+    Input(#[from] InputError),
+    /// An index beyond the samples of a file.
+    #[error("there is no sample {index}: the file has {samples}\n  try: `--index` from 0 to {}", samples - 1)]
+    Index {
+        /// What was asked for.
+        index: usize,
+        /// Samples in the file.
+        samples: usize,
+    },
+    /// Data to evaluate on that does not say what is right.
+    #[error("the data has no labels\n  try: `numpy.savez(path, images=images, labels=labels)`")]
+    NoLabels,
+    /// The encrypted run is wrong.
+    #[error("verification failed: {0}")]
+    Difference(#[from] Difference),
+    /// One side refuses what the other sent.
+    #[error(transparent)]
+    Runtime(#[from] chococ_runtime::Error),
+}
+
+impl Failure {
+    /// The exit code of this failure.
+    pub fn exit_code(&self) -> ExitCode {
+        ExitCode::from(match self {
+            Failure::Output(_) | Failure::Threads(_) => 1,
+            Failure::Plan(_) => 3,
+            Failure::Input(_) | Failure::Index { .. } | Failure::NoLabels => 4,
+            Failure::Difference(_) => 5,
+            Failure::Runtime(_) => 6,
+        })
+    }
+}
