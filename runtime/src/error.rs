@@ -31,7 +31,9 @@ pub enum Error {
         problem: ParameterError,
     },
     /// Weights that lack a layer of the plan, or hold it in another size.
-    #[error("the weights do not hold layer `{layer}` as the plan has it\n  try: read the weights file that the plan names")]
+    #[error(
+        "the weights do not hold layer `{layer}` as the plan has it\n  try: read the weights file that the plan names"
+    )]
     Weights {
         /// The layer.
         layer: String,

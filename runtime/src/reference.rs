@@ -136,11 +136,9 @@ impl Reference {
         let bits = |values: &[f32]| values.iter().map(|value| value.to_bits()).collect::<Vec<_>>();
         match first_difference(&bits(output), &bits(&self.output)) {
             None => Ok(()),
-            Some((index, found, expected)) => Err(Difference::Output {
-                index,
-                found: f32::from_bits(found),
-                expected: f32::from_bits(expected),
-            }),
+            Some((index, found, expected)) => {
+                Err(Difference::Output { index, found: f32::from_bits(found), expected: f32::from_bits(expected) })
+            }
         }
     }
 }

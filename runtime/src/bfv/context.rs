@@ -199,9 +199,9 @@ impl Level {
             let product = others.fold(1, |product, other| modulus.mul(product, modulus.reduce(other.value())));
             Factor::new(modulus.mul(modulus.reduce(t), modulus.inverse(product)), modulus.value())
         });
-        let q_mod_t = moduli.iter().fold(1, |product, modulus| {
-            (u128::from(product) * u128::from(modulus.value()) % u128::from(t)) as u64
-        });
+        let q_mod_t = moduli
+            .iter()
+            .fold(1, |product, modulus| (u128::from(product) * u128::from(modulus.value()) % u128::from(t)) as u64);
         Self { q_mod_t: Factor::new(q_mod_t, t), unscale: unscale.collect() }
     }
 }
@@ -293,9 +293,6 @@ mod tests {
         }
         let expected = E::SharedFactor { plaintext_modulus: 970, prime: 97 };
         assert_eq!(refusal(|p| p.plaintext_modulus = 970), expected);
-        assert_eq!(
-            expected.to_string(),
-            "plaintext modulus 970 is a multiple of the ciphertext prime 97"
-        );
+        assert_eq!(expected.to_string(), "plaintext modulus 970 is a multiple of the ciphertext prime 97");
     }
 }

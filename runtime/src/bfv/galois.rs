@@ -95,10 +95,8 @@ impl SeededGaloisKey {
     pub fn expand(self, context: &Context) -> Result<GaloisKey, GaloisKeyError> {
         check(context, self.element)?;
         let mut uniform = uniform_stream(self.seed, self.stream);
-        let expanded = self.b.into_iter().map(|b| KeyDigit {
-            b,
-            a: context.ring().uniform(context.key_residues(), &mut uniform),
-        });
+        let expanded =
+            self.b.into_iter().map(|b| KeyDigit { b, a: context.ring().uniform(context.key_residues(), &mut uniform) });
         let digits = expanded.collect();
         Ok(GaloisKey { automorphism: Automorphism::new(context.ring_degree(), self.element), digits })
     }

@@ -43,7 +43,8 @@ fn our_slots(context: &Context, coefficients: &[u64]) -> Vec<u64> {
 }
 
 fn their_slots(parameters: &Arc<BfvParameters>, coefficients: &[u64]) -> Vec<u64> {
-    let plaintext = fhe::bfv::Plaintext::try_encode(coefficients, Encoding::poly(), parameters).expect("N coefficients");
+    let plaintext =
+        fhe::bfv::Plaintext::try_encode(coefficients, Encoding::poly(), parameters).expect("N coefficients");
     // A ciphertext carries no encoding, so encrypting and decrypting allows reading slots.
     let mut rng = rand_09::rngs::StdRng::seed_from_u64(1);
     let secret = SecretKey::random(parameters, &mut rng);
@@ -103,7 +104,10 @@ fn rotations_go_the_way_they_go_in_fhe() {
     // Modulo the first ciphertext prime, negative coefficients are read off below t.
     let q = ours.parameters().ciphertext_primes[0];
     let image = Poly::<Coefficients>::from_words(RING_DEGREE, sample()).automorphism(ours.ring(), &automorphism);
-    let expected: Vec<u64> =
-        image.words().iter().map(|&c| if c > q / 2 { (PLAINTEXT_MODULUS - (q - c)) % PLAINTEXT_MODULUS } else { c }).collect();
+    let expected: Vec<u64> = image
+        .words()
+        .iter()
+        .map(|&c| if c > q / 2 { (PLAINTEXT_MODULUS - (q - c)) % PLAINTEXT_MODULUS } else { c })
+        .collect();
     assert_eq!(decrypt(rotated, Encoding::poly_at_level(1)), expected);
 }

@@ -83,7 +83,14 @@ fn primes(ring_degree: usize, bits: &[u32]) -> Vec<u64> {
 fn parameters(ring_degree: usize, bits: &[u32], special_bits: Option<u32>, digit_bits: u32, t: u64) -> Parameters {
     let mut ciphertext_primes = primes(ring_degree, &[bits, special_bits.as_slice()].concat());
     let key_switching_prime = special_bits.and_then(|_| ciphertext_primes.pop());
-    Parameters { ring_degree, ciphertext_primes, key_switching_prime, digit_bits, reply_primes: 1, plaintext_modulus: t }
+    Parameters {
+        ring_degree,
+        ciphertext_primes,
+        key_switching_prime,
+        digit_bits,
+        reply_primes: 1,
+        plaintext_modulus: t,
+    }
 }
 
 /// The smallest prime from `least` on that batch-encodes.

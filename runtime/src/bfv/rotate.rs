@@ -27,11 +27,7 @@ pub fn rotate_rows(
 }
 
 /// Swaps the two rows of slots; noise and errors as for [`rotate_rows`].
-pub fn swap_rows(
-    context: &Context,
-    ciphertext: &Ciphertext,
-    keys: &GaloisKeys,
-) -> Result<Ciphertext, GaloisKeyError> {
+pub fn swap_rows(context: &Context, ciphertext: &Ciphertext, keys: &GaloisKeys) -> Result<Ciphertext, GaloisKeyError> {
     apply(context, ciphertext, galois_element(context.ring_degree(), 0, true), keys)
 }
 

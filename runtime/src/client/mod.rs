@@ -46,8 +46,7 @@ impl Client {
     pub fn new(plan: Arc<CheckedPlan>, rng: &mut impl CryptoRng) -> Result<Client, Error> {
         let mut key_sets = Vec::new();
         for (key_set, set) in plan.plan().key_sets.iter().enumerate() {
-            let context =
-                Context::new(&set.parameters).map_err(|problem| Error::Parameters { key_set, problem })?;
+            let context = Context::new(&set.parameters).map_err(|problem| Error::Parameters { key_set, problem })?;
             let secret = SecretKey::generate(&context, rng);
             key_sets.push(ClientKeys { context, secret });
         }

@@ -43,7 +43,8 @@ fn rotate_inputs<'a>(
     tally: &Tally,
 ) -> Vec<Cow<'a, Ciphertext>> {
     let moves = |input: usize| stage.rotated.iter().any(|rotated| rotated.input == input && rotated.element.is_some());
-    let hoisted = inputs.par_iter().enumerate().map(|(input, ciphertext)| moves(input).then(|| hoist(context, ciphertext)));
+    let hoisted =
+        inputs.par_iter().enumerate().map(|(input, ciphertext)| moves(input).then(|| hoist(context, ciphertext)));
     let hoisted: Vec<Option<Hoisted<'_>>> = hoisted.collect();
     let rotated = stage.rotated.par_iter().map(|rotated| {
         let mut input = match (rotated.element, &hoisted[rotated.input]) {

@@ -74,8 +74,8 @@ impl Server {
     /// [`Error::Message`], when it is not the message that this plan calls for.
     pub fn session(&self, galois_keys: &[u8]) -> Result<Session<'_>, Error> {
         let address = galois::address(&self.plan, self.fingerprint);
-        let sets = galois::read(address, &self.plan, &self.contexts, galois_keys)
-            .map_err(Error::message(Kind::GaloisKeys))?;
+        let sets =
+            galois::read(address, &self.plan, &self.contexts, galois_keys).map_err(Error::message(Kind::GaloisKeys))?;
         let expand = |(keys, context): (Vec<SeededGaloisKey>, &Context)| {
             let expanded = keys.into_par_iter().map(|key| {
                 key.expand(context).expect("a checked plan that rotates has a key-switching prime and odd elements")

@@ -69,11 +69,7 @@ impl PreparedStage {
 }
 
 /// Prepares a stage.
-pub(super) fn prepare(
-    context: &Context,
-    checked: CheckedStage<'_>,
-    weights: &Weights,
-) -> Result<PreparedStage, Error> {
+pub(super) fn prepare(context: &Context, checked: CheckedStage<'_>, weights: &Weights) -> Result<PreparedStage, Error> {
     let layer = &checked.stage.layer;
     let expected: usize = layer.operator.weight_shape().iter().product();
     let fits = |weights: &&LayerWeights| {

@@ -65,7 +65,8 @@ pub fn read(
         for (stream, &rotation) in (0..).zip(&set.galois) {
             let residues = context.ring().moduli().len();
             let digits = 0..set.parameters.digits();
-            let b = digits.map(|_| packing::take(&mut rest, context.ring(), residues, item)).collect::<Result<_, _>>()?;
+            let b =
+                digits.map(|_| packing::take(&mut rest, context.ring(), residues, item)).collect::<Result<_, _>>()?;
             keys.push(SeededGaloisKey { element: element_of(context, rotation), seed, stream, b });
             item += 1;
         }

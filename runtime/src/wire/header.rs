@@ -85,7 +85,9 @@ pub enum MessageError {
         found: [u8; 4],
     },
     /// Another version of the format.
-    #[error("it has format version {found}, this program speaks {MESSAGE_VERSION}\n  try: the same version on both sides")]
+    #[error(
+        "it has format version {found}, this program speaks {MESSAGE_VERSION}\n  try: the same version on both sides"
+    )]
     Version {
         /// Its version.
         found: u8,

@@ -15,12 +15,7 @@ pub(super) fn append<F>(bytes: &mut Vec<u8>, ring: &Ring, poly: &Poly<F>) {
 /// Takes a polynomial with `residues` residues off the front of `bytes`, which has at least its length.
 ///
 /// `item` names it in errors.
-pub(super) fn take<F>(
-    bytes: &mut &[u8],
-    ring: &Ring,
-    residues: usize,
-    item: usize,
-) -> Result<Poly<F>, MessageError> {
+pub(super) fn take<F>(bytes: &mut &[u8], ring: &Ring, residues: usize, item: usize) -> Result<Poly<F>, MessageError> {
     let mut poly = Poly::zero(ring.ring_degree(), residues);
     for (residue, modulus) in poly.residues_mut().zip(ring.moduli()) {
         let prime = modulus.value();

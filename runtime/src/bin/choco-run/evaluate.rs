@@ -57,7 +57,12 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         let equal = |to: &[usize]| classes.iter().zip(to).filter(|(class, other)| class == other).count();
         let percent = |count: usize| format!("{:.2} %", 100.0 * count as f64 / labels.len() as f64);
         let right = equal(&labels);
-        table.add_row([name.to_owned(), format!("{right} of {}", labels.len()), percent(right), percent(equal(&float))]);
+        table.add_row([
+            name.to_owned(),
+            format!("{right} of {}", labels.len()),
+            percent(right),
+            percent(equal(&float)),
+        ]);
     }
     print(&format!("{table}\n"))
 }

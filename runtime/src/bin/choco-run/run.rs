@@ -181,7 +181,13 @@ impl Report {
         }
         let mut table = Table::new();
         table.load_style(presets::ASCII_MARKDOWN).set_header(vec![
-            "stage", "client ms", "server ms", "kB up", "kB down", "budget estimated", "measured",
+            "stage",
+            "client ms",
+            "server ms",
+            "kB up",
+            "kB down",
+            "budget estimated",
+            "measured",
         ]);
         for stage in &self.stages {
             let client = stage.client_clear_ms + stage.client_encrypt_ms + stage.client_decrypt_ms;
