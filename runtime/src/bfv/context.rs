@@ -96,6 +96,7 @@ impl Context {
     /// The first [`ParameterError`] found.
     pub fn new(parameters: &Parameters) -> Result<Self, ParameterError> {
         check_ranges(parameters)?;
+        keep_freed_memory();
         let primes: Vec<u64> =
             parameters.ciphertext_primes.iter().chain(&parameters.key_switching_prime).copied().collect();
         (0..primes.len()).try_for_each(|i| check_prime(parameters.ring_degree, &primes, i))?;
@@ -204,6 +205,19 @@ impl Level {
             .fold(1, |product, modulus| (u128::from(product) * u128::from(modulus.value()) % u128::from(t)) as u64);
         Self { q_mod_t: Factor::new(q_mod_t, t), unscale: unscale.collect() }
     }
+}
+
+/// Tells the allocator to expect large blocks.
+///
+/// Evaluation allocates and frees polynomials all the time. glibc at first maps blocks from 128 KiB on from the system
+/// and returns them when freed, and page faults are a quarter of a rotation; once it has seen a larger block freed,
+/// it keeps blocks up to that size, and twice as much at the top of the heap. The block is never touched, so it costs
+/// no memory; other allocators do not mind.
+///
+/// Source: mallopt(3), `M_MMAP_THRESHOLD`.
+fn keep_freed_memory() {
+    const BLOCK_BYTES: usize = 24 << 20;
+    drop(std::hint::black_box(Vec::<u8>::with_capacity(BLOCK_BYTES)));
 }
 
 /// Checks what does not need number theory.

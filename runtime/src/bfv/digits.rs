@@ -1,7 +1,7 @@
 //! Cutting a polynomial into small digits, residue by residue, for key switching.
 
 use super::context::Context;
-use super::lift::center;
+use super::lift::{center, lift};
 use super::vectorized::vectorized;
 use crate::math::modulus::Modulus;
 
@@ -48,7 +48,7 @@ impl Balanced {
     }
 
     /// Returns the largest size digit j can have.
-    pub fn bound(&self, j: u32) -> u64 {
+    fn bound(&self, j: u32) -> u64 {
         if j + 1 < self.count {
             1 << (self.digit_bits - 1)
         } else {
@@ -57,15 +57,15 @@ impl Balanced {
         }
     }
 
-    /// Writes digit j of each residue.
-    pub fn write(&self, j: u32, residues: &[u64], digits: &mut [i64]) {
+    /// Writes digit j of each residue as a residue of `to`.
+    pub fn write(&self, j: u32, residues: &[u64], to: Modulus, out: &mut [u64]) {
         let (shift, mask, below) = if j + 1 < self.count {
             (j * self.digit_bits, (1i64 << self.digit_bits) - 1, 1i64 << (self.digit_bits - 1))
         } else {
             (j * self.digit_bits, -1, 0)
         };
         let cut = Cut { modulus: self.modulus.value(), offset: self.offset, shift, mask, below };
-        cut_all(cut, residues, digits);
+        cut_and_lift(cut, residues, to, self.bound(j), out);
     }
 }
 
@@ -80,15 +80,16 @@ struct Cut {
 }
 
 vectorized! {
-    /// Cuts the digit out of each residue.
+    /// Cuts the digit out of each residue and lifts it.
     ///
     /// With centred |x| < 2^59 and the offset below 2^60, all sums fit; `>>` and `&` are floor and remainder of the
     /// base for negative numbers too.
-    fn cut_all(cut: Cut, residues: &[u64], digits: &mut [i64]) {
-        for (digit, &x) in digits.iter_mut().zip(residues) {
+    fn cut_and_lift(cut: Cut, residues: &[u64], to: Modulus, bound: u64, out: &mut [u64]) {
+        let digits = residues.iter().map(|&x| {
             let centered = center(x, cut.modulus, cut.modulus / 2);
-            *digit = (((centered + cut.offset) >> cut.shift) & cut.mask) - cut.below;
-        }
+            (((centered + cut.offset) >> cut.shift) & cut.mask) - cut.below
+        });
+        lift(to, bound, digits, out);
     }
 }
 
@@ -105,10 +106,12 @@ mod tests {
                 let balanced = Balanced::new(modulus, digit_bits);
                 let mut sum = 0i128;
                 for j in 0..digit_count(modulus, digit_bits) {
-                    let mut digit = [0];
-                    balanced.write(j, &[x], &mut digit);
-                    prop_assert!(digit[0].unsigned_abs() <= balanced.bound(j), "digit {} is {}", j, digit[0]);
-                    sum += i128::from(digit[0]) << (j * digit_bits);
+                    // A modulus that every digit is small for shows its sign.
+                    let (wide, mut digit) = (Modulus::new((1 << 61) - 1), [0]);
+                    balanced.write(j, &[x], wide, &mut digit);
+                    let digit = wide.centered(digit[0]);
+                    prop_assert!(digit.unsigned_abs() <= balanced.bound(j), "digit {} is {}", j, digit);
+                    sum += i128::from(digit) << (j * digit_bits);
                 }
                 prop_assert_eq!(sum, i128::from(modulus.centered(x)));
             }

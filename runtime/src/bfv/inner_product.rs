@@ -3,6 +3,7 @@
 use super::ciphertext::Ciphertext;
 use super::context::Context;
 use super::multiplicand::{Multiplicand, Residue};
+use super::vectorized::vectorized;
 use crate::math::accumulate::{LazyAccumulator, Term};
 use crate::math::poly::{Evaluations, Poly};
 
@@ -64,7 +65,7 @@ impl Block {
                 Residue::Short(words) => {
                     let room = &mut room[..self.length];
                     let words = &words[self.start..][..self.length];
-                    room.iter_mut().zip(words).for_each(|(wide, &word)| *wide = word.into());
+                    widen(words, room);
                     &*room
                 }
             })
@@ -75,5 +76,12 @@ impl Block {
         };
         c0.add_products(&products(|ciphertext| &ciphertext.c0));
         c1.add_products(&products(|ciphertext| &ciphertext.c1));
+    }
+}
+
+vectorized! {
+    /// Writes short words as long ones.
+    fn widen(words: &[u32], out: &mut [u64]) {
+        out.iter_mut().zip(words).for_each(|(out, &word)| *out = word.into());
     }
 }

@@ -1,5 +1,6 @@
 //! Lifting: small signed numbers, or centred residues of one prime, as residues of another.
 
+use super::factor::Factor;
 use super::vectorized::vectorized;
 use crate::math::modulus::Modulus;
 
@@ -7,13 +8,6 @@ vectorized! {
     /// Writes small numbers, of size at most `bound`, as residues of `to`.
     pub(super) fn lift_small(to: Modulus, bound: u64, values: &[i8], out: &mut [u64]) {
         lift(to, bound, values.iter().map(|&value| value.into()), out);
-    }
-}
-
-vectorized! {
-    /// Writes signed numbers, of size at most `bound`, as residues of `to`.
-    pub(super) fn lift_signed(to: Modulus, bound: u64, values: &[i64], out: &mut [u64]) {
-        lift(to, bound, values.iter().copied(), out);
     }
 }
 
@@ -33,18 +27,21 @@ pub(super) fn center(value: u64, modulus: u64, half: u64) -> i64 {
     value as i64 - (modulus as i64 & above)
 }
 
+/// Writes signed numbers, of size at most `bound`, as residues of `to`.
+///
 /// Time does not depend on the values: they may be secrets, errors or messages.
 #[inline(always)]
-fn lift(to: Modulus, bound: u64, values: impl Iterator<Item = i64>, out: &mut [u64]) {
-    if bound < to.value() {
-        let modulus = to.value() as i64;
-        for (out, value) in out.iter_mut().zip(values) {
-            *out = (value + (modulus & (value >> 63))) as u64;
-        }
+pub(super) fn lift(to: Modulus, bound: u64, values: impl Iterator<Item = i64>, out: &mut [u64]) {
+    let modulus = to.value();
+    let out = out.iter_mut().zip(values);
+    if bound < modulus {
+        out.for_each(|(out, value)| *out = (value + (modulus as i64 & (value >> 63))) as u64);
+    } else if bound < 1 << 31 {
+        // A multiple of the modulus makes values positive, below bound + (bound + modulus) < 2^33 / 2.
+        let (offset, reduce) = (bound.div_ceil(modulus) * modulus, Factor::new(1, modulus));
+        out.for_each(|(out, value)| *out = reduce.mul_short((value + offset as i64) as u64));
     } else {
-        for (out, value) in out.iter_mut().zip(values) {
-            *out = to.from_signed(value);
-        }
+        out.for_each(|(out, value)| *out = to.from_signed(value));
     }
 }
 
@@ -55,7 +52,8 @@ mod tests {
 
     proptest! {
         #[test]
-        fn lifts_keep_the_centred_number(from in 1u64..1 << 59, to in 1u64..1 << 59, x: u64) {
+        fn lifts_keep_the_centred_number(from_bits in 1u32..60, to_bits in 1u32..60, from: u64, to: u64, x: u64) {
+            let (from, to) = (from % (1 << from_bits) + 1, to % (1 << to_bits) + 1);
             // Lifting needs no primality, only odd moduli.
             let (from, to) = (Modulus::new(2 * from + 1), Modulus::new(2 * to + 1));
             let x = x % from.value();
@@ -63,8 +61,14 @@ mod tests {
             lift_centered(from.value(), to, &[x], &mut out);
             let expected = i128::from(from.centered(x)).rem_euclid(i128::from(to.value()));
             prop_assert_eq!(i128::from(out[0]), expected);
-            lift_signed(to, from.value() / 2, &[from.centered(x)], &mut out);
-            prop_assert_eq!(i128::from(out[0]), expected);
+        }
+
+        #[test]
+        fn small_numbers_keep_their_sign(to in 1u64..1 << 59, x in -21i8..=21) {
+            let to = Modulus::new(2 * to + 1);
+            let mut out = [0];
+            lift_small(to, 21, &[x], &mut out);
+            prop_assert_eq!(out[0], to.from_signed(x.into()));
         }
     }
 }

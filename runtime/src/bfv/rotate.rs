@@ -4,7 +4,6 @@ use super::ciphertext::Ciphertext;
 use super::context::Context;
 use super::digits::{Balanced, digit_count};
 use super::galois::{GaloisKey, GaloisKeyError, GaloisKeys, KeyDigit, galois_element};
-use super::lift::lift_signed;
 use super::switch::divide;
 use crate::math::accumulate::{LazyAccumulator, Term};
 use crate::math::modulus::Modulus;
@@ -76,15 +75,13 @@ fn decompose(context: &Context, ciphertext: &Ciphertext, residue: usize) -> Vec<
     let balanced = Balanced::new(modulus, digit_bits);
     let mut coefficients = ciphertext.c1.residue(residue).to_vec();
     context.ntt(residue).inverse(&mut coefficients);
-    let mut signed = vec![0; n];
     let mut polys = Vec::new();
     for j in 0..digit_count(modulus, digit_bits) {
-        balanced.write(j, &coefficients, &mut signed);
         let mut poly = Poly::zero(n, level + 1);
         for position in (0..=level).filter(|&position| j > 0 || position != residue) {
             let prime = prime_at(context, level, position);
             let out = poly.residue_mut(position);
-            lift_signed(context.modulus(prime), balanced.bound(j), &signed, out);
+            balanced.write(j, &coefficients, context.modulus(prime), out);
             context.ntt(prime).forward(out);
         }
         polys.push(poly);
