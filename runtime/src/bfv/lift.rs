@@ -36,8 +36,8 @@ pub(super) fn lift(to: Modulus, bound: u64, values: impl Iterator<Item = i64>, o
     let out = out.iter_mut().zip(values);
     if bound < modulus {
         out.for_each(|(out, value)| *out = (value + (modulus as i64 & (value >> 63))) as u64);
-    } else if bound < 1 << 31 {
-        // A multiple of the modulus makes values positive, below bound + (bound + modulus) < 2^33 / 2.
+    } else if bound < 1 << 30 {
+        // A multiple of the modulus makes values positive, and at most bound + (bound + modulus) <= 3 bound < 2^32.
         let (offset, reduce) = (bound.div_ceil(modulus) * modulus, Factor::new(1, modulus));
         out.for_each(|(out, value)| *out = reduce.mul_short((value + offset as i64) as u64));
     } else {
@@ -56,11 +56,13 @@ mod tests {
             let (from, to) = (from % (1 << from_bits) + 1, to % (1 << to_bits) + 1);
             // Lifting needs no primality, only odd moduli.
             let (from, to) = (Modulus::new(2 * from + 1), Modulus::new(2 * to + 1));
-            let x = x % from.value();
-            let mut out = [0];
-            lift_centered(from.value(), to, &[x], &mut out);
-            let expected = i128::from(from.centered(x)).rem_euclid(i128::from(to.value()));
-            prop_assert_eq!(i128::from(out[0]), expected);
+            let half = from.value() / 2;
+            for x in [x % from.value(), 0, half, half + 1, from.value() - 1] {
+                let mut out = [0];
+                lift_centered(from.value(), to, &[x], &mut out);
+                let expected = i128::from(from.centered(x)).rem_euclid(i128::from(to.value()));
+                prop_assert_eq!(i128::from(out[0]), expected);
+            }
         }
 
         #[test]

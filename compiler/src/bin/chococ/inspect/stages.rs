@@ -78,7 +78,7 @@ pub fn show(checked: &CheckedPlan) -> String {
         if cost.mask_products == 0 {
             String::new()
         } else {
-            format!(", {} of them with masks besides", cost.mask_products)
+            format!(", and {} with masks", cost.mask_products)
         },
         kilobytes(plan.galois_bytes()),
         plan.key_sets.iter().map(|set| set.galois.len()).sum::<usize>(),
