@@ -37,8 +37,9 @@ impl Size {
     }
 }
 
-/// Reports every live node whose constant could have more than [`LARGEST_TENSOR`] elements.
-pub(super) fn check(graph: &GraphProto, flow: &Flow, problems: &mut Problems) {
+/// Reports every live node whose constant could have more than [`LARGEST_TENSOR`] elements; returns whether none has.
+pub(super) fn check(graph: &GraphProto, flow: &Flow, problems: &mut Problems) -> bool {
+    let mut bounded = true;
     let mut sizes: HashMap<&str, Size> = HashMap::new();
     let mut stored: HashMap<&str, &TensorProto> = HashMap::new();
     for tensor in &graph.initializer {
@@ -56,9 +57,11 @@ pub(super) fn check(graph: &GraphProto, flow: &Flow, problems: &mut Problems) {
         };
         if size.elements > LARGEST_TENSOR {
             problems.node(index, too_large(&size));
+            bounded = false;
         }
         sizes.extend(made(node).map(|output| (output, size.clone())));
     }
+    bounded
 }
 
 fn too_large(size: &Size) -> Reason {

@@ -62,9 +62,9 @@ fn examine(bytes: &[u8], notices: &mut Vec<String>) -> Result<(Option<Graph>, Re
     let flow = Flow::follow(graph, &mut problems);
     tensors::check(graph, |tensor| flow.used.contains(tensor)).for_each(|reason| problems.model(reason));
     nodes::check(graph, &flow, &mut problems);
-    constants::check(graph, &flow, &mut problems);
-    // Without a fixed input and all weights there are no shapes to look at.
-    let graph = if problems.has_model() { None } else { with_shapes(model, &flow, &mut problems) };
+    let bounded = constants::check(graph, &flow, &mut problems);
+    // Without a fixed input and all weights there are no shapes to look at, and constants without bound are not made.
+    let graph = if problems.has_model() || !bounded { None } else { with_shapes(model, &flow, &mut problems) };
     Ok((graph, problems.report()))
 }
 

@@ -98,7 +98,7 @@ fn slot_positions(ring_degree: usize) -> Vec<u32> {
 }
 
 /// Returns where the transform keeps the value at psi^exponent, for an odd exponent below 2N.
-pub(super) fn position_of(ring_degree: usize, exponent: u64) -> u32 {
+fn position_of(ring_degree: usize, exponent: u64) -> u32 {
     let index = (exponent / 2) as u32;
     index.reverse_bits() >> (u32::BITS - ring_degree.ilog2())
 }
@@ -137,7 +137,7 @@ mod tests {
         ) {
             let encoder = Encoder::new(16, 97).expect("97 = 1 mod 32");
             let (x, y) = (encoder.encode(&a), encoder.encode(&b));
-            let mut product = vec![0i64; 16];
+            let mut product = [0i64; 16];
             for i in 0..16 {
                 for j in 0..16 {
                     let sign = if i + j < 16 { 1 } else { -1 };

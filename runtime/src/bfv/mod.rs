@@ -5,7 +5,8 @@
 //! [`galois`] and [`rotate`] (keys and rotations), [`switch`] (smaller moduli for replies); and [`noise`], for tests.
 //!
 //! A ciphertext (c0, c1) satisfies c0 + c1 s = round(qm/t) + noise modulo q. All functions run on one thread, draw
-//! randomness from their argument alone, and take the same time whatever a secret, a message or an error is.
+//! randomness from their argument alone, and, [`noise`] aside, take the same time whatever a secret, a message or an error
+//! is.
 //!
 //! Source: Fan and Vercauteren, "Somewhat Practical Fully Homomorphic Encryption", ePrint 2012/144; Kim, Polyakov and
 //! Zucca, "Revisiting Homomorphic Encryption Schemes for Finite Fields", ASIACRYPT 2021, for round(qm/t).

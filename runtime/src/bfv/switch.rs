@@ -2,7 +2,6 @@
 
 use super::ciphertext::Ciphertext;
 use super::context::Context;
-use super::factor::Factor;
 use super::lift::lift_centered;
 use crate::math::poly::{Evaluations, Poly};
 use crate::math::vector;
@@ -43,7 +42,6 @@ pub(super) fn divide(context: &Context, dropped: usize, last: &[u64], poly: &mut
         lift_centered(context.modulus(dropped).value(), modulus, last, &mut rest);
         context.ntt(i).forward(&mut rest);
         vector::sub_assign(modulus, residue, &rest);
-        let factor: Factor = context.drop_factor(dropped, i);
-        vector::scalar_mul_assign(modulus, residue, factor.value());
+        vector::scalar_mul_assign(modulus, residue, context.drop_factor(dropped, i).value());
     }
 }

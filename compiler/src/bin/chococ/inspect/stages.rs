@@ -75,11 +75,7 @@ pub fn show(checked: &CheckedPlan) -> String {
         cost.hoisted_rotations,
         cost.rotations,
         cost.products,
-        if cost.mask_products == 0 {
-            String::new()
-        } else {
-            format!(", and {} with masks", cost.mask_products)
-        },
+        if cost.mask_products == 0 { String::new() } else { format!(", and {} with masks", cost.mask_products) },
         kilobytes(plan.galois_bytes()),
         plan.key_sets.iter().map(|set| set.galois.len()).sum::<usize>(),
     )
