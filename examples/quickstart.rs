@@ -10,7 +10,7 @@ use std::error::Error;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use chococ_compiler::{Options, compile};
+use chococ_compiler::{CalibrationInputs, Options, compile};
 use chococ_models::named;
 use chococ_plans::check::{CheckedPlan, check};
 use chococ_plans::input::read_samples;
@@ -55,11 +55,11 @@ fn main() -> Result<(), Box<dyn Error>> {
 /// The plan and weights of a model at 4 bits.
 fn compiled(model: &chococ_models::Model) -> Result<(Arc<CheckedPlan>, Weights), Box<dyn Error>> {
     let bytes = std::fs::read(model.path())?;
-    let images = read_samples(model.calibration_images(), &model.input_shape, Some(CALIBRATION_IMAGES))?.inputs;
+    let inputs = read_samples(model.calibration_images(), &model.input_shape, Some(CALIBRATION_IMAGES))?.inputs;
     let options = Options {
         model_file: format!("{}.onnx", model.name),
         weights_file: format!("{}.safetensors", model.name),
-        calibration: Some((format!("{} MNIST digits", images.len()), images)),
+        calibration: Some(CalibrationInputs { description: format!("{} MNIST digits", inputs.len()), inputs }),
         activation_bits: 4,
         weight_bits: 4,
         alignment: None,

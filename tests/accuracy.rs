@@ -1,6 +1,6 @@
 //! Accuracy of quantised networks on all held-out images.
 
-use chococ_compiler::Options;
+use chococ_compiler::{CalibrationInputs, Options};
 use chococ_models::Model;
 use chococ_plans::check::check;
 use chococ_plans::weights::Weights;
@@ -19,8 +19,8 @@ fn ladder(model: &Model, bits: &[u32]) -> (f64, Vec<f64>) {
     };
     let mut float = None;
     let quantised = bits.iter().map(|&bits| {
-        let images = images(model, false, usize::MAX).inputs;
-        let calibration = Some((format!("{} training images", images.len()), images));
+        let inputs = images(model, false, usize::MAX).inputs;
+        let calibration = Some(CalibrationInputs { description: "all training images".to_owned(), inputs });
         let compiled = compiled_with(&Options { calibration, ..options(model, bits, None) }, model.name);
         let weights = Weights::from_bytes(&compiled.weights, &compiled.plan).expect("the compiler's own weights");
         let plan = check(compiled.plan).expect("the compiler's own plan");

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use chacha20::ChaCha20Rng;
-use chococ_compiler::{Compiled, Options, compile};
+use chococ_compiler::{CalibrationInputs, Compiled, Options, compile};
 use chococ_models::{Model, named};
 use chococ_plans::check::{CheckedPlan, check};
 use chococ_plans::input::{Samples, read_samples};
@@ -39,10 +39,10 @@ pub fn options(model: &Model, bits: u32, alignment: Option<Alignment>) -> Option
     Options {
         model_file: format!("{}.onnx", model.name),
         weights_file: format!("{}.safetensors", model.name),
-        calibration: Some((
-            format!("{CALIBRATION_IMAGES} training images"),
-            images(model, false, CALIBRATION_IMAGES).inputs,
-        )),
+        calibration: Some(CalibrationInputs {
+            description: format!("{CALIBRATION_IMAGES} training images"),
+            inputs: images(model, false, CALIBRATION_IMAGES).inputs,
+        }),
         activation_bits: bits,
         weight_bits: bits,
         alignment,

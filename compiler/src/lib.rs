@@ -35,8 +35,8 @@ pub struct Options {
     pub model_file: String,
     /// Name of the weights file that will lie beside the plan.
     pub weights_file: String,
-    /// Images to take ranges from, with a description of where they come from; made up where there are none.
-    pub calibration: Option<(String, Vec<Vec<f32>>)>,
+    /// Inputs to take ranges from; made up where there are none.
+    pub calibration: Option<CalibrationInputs>,
     /// Bits of an activation that crosses the wire, 2 to 8.
     pub activation_bits: u32,
     /// Bits of a weight, sign included, 2 to 8.
@@ -45,6 +45,15 @@ pub struct Options {
     pub alignment: Option<Alignment>,
     /// Only this ring degree.
     pub ring_degree: Option<usize>,
+}
+
+/// Real inputs of a network.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CalibrationInputs {
+    /// Where they come from, for the plan to record.
+    pub description: String,
+    /// The inputs, each row-major in the network's input shape.
+    pub inputs: Vec<Vec<f32>>,
 }
 
 /// What came of a compilation.
@@ -94,7 +103,7 @@ pub fn compile_graph(
 ) -> Result<Compiled, Error> {
     let mut notices = Vec::new();
     let (description, calibration) = match &options.calibration {
-        Some((description, images)) => (description.clone(), Calibration::new(images.clone())),
+        Some(given) => (given.description.clone(), Calibration::new(given.inputs.clone())),
         None => {
             notices.push(format!(
                 "no calibration data: ranges come from {MADE_UP_IMAGES} images of random pixels, and accuracy will \

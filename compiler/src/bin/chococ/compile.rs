@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use chococ_compiler::passes::choose_packing::{Outcome, StageSearch};
 use chococ_compiler::passes::quantize::QuantizationReport;
-use chococ_compiler::{Compiled, Options, compile, onnx};
+use chococ_compiler::{CalibrationInputs, Compiled, Options, compile, onnx};
 use chococ_plans::file;
 use chococ_plans::input::read_samples;
 use chococ_plans::packing::{Alignment, Packing};
@@ -101,12 +101,12 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
 }
 
 /// Calibration images with a description, read in the shape that the network takes.
-fn calibration(arguments: &Arguments, model: &[u8]) -> Result<Option<(String, Vec<Vec<f32>>)>, Failure> {
+fn calibration(arguments: &Arguments, model: &[u8]) -> Result<Option<CalibrationInputs>, Failure> {
     let Some(path) = &arguments.calibrate else { return Ok(None) };
     let graph = onnx::import(model, &mut Vec::new());
     let graph = graph.map_err(|error| Failure::Compile { path: arguments.model.clone(), error })?;
     let inputs = read_samples(path, &graph.nodes[graph.input].shape, None)?.inputs;
-    Ok(Some((format!("{} inputs of {}", inputs.len(), name_of(path)), inputs)))
+    Ok(Some(CalibrationInputs { description: format!("{} inputs of {}", inputs.len(), name_of(path)), inputs }))
 }
 
 /// The last part of a path.
