@@ -130,9 +130,20 @@ impl Hoisted<'_> {
     }
 }
 
-/// Writes the sum of the products, in stretches whose running sums stay in a first-level cache.
+/// Writes the sum of the products.
+///
+/// From a few terms on, one reduction a sum is cheaper than one a product; then sums are taken in stretches, whose
+/// running sums stay in a first-level cache.
 fn sum_products(modulus: Modulus, terms: &[Term<'_>], out: &mut [u64]) {
+    const FEW: usize = 3;
     const STRETCH: usize = 512;
+    if let [(a, b), others @ ..] = terms
+        && terms.len() <= FEW
+    {
+        vector::pointwise_mul(modulus, a, b, out);
+        others.iter().for_each(|(a, b)| vector::pointwise_mul_add(modulus, out, a, b));
+        return;
+    }
     let length = out.len().min(STRETCH);
     let mut sum = LazyAccumulator::new(modulus, length);
     // N is a power of two, so stretches are of one length.

@@ -31,6 +31,10 @@ enum Command {
 }
 
 fn main() -> ExitCode {
+    tracing_subscriber::fmt()
+        .with_env_filter(tracing_subscriber::EnvFilter::from_default_env())
+        .with_writer(std::io::stderr)
+        .init();
     let arguments = Arguments::parse();
     let result = match arguments.command {
         Command::Compile(arguments) => compile::run(&arguments),
