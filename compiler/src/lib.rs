@@ -101,16 +101,11 @@ pub fn compile_graph(
     options: &Options,
     progress: &(dyn Fn(&str) + Sync),
 ) -> Result<Compiled, Error> {
-    let mut notices = Vec::new();
     let (description, calibration) = match &options.calibration {
         Some(given) => (given.description.clone(), Calibration::new(given.inputs.clone())),
         None => {
-            notices.push(format!(
-                "no calibration data: ranges come from {MADE_UP_IMAGES} images of random pixels, and accuracy will \
-                 suffer\n  try: `--calibrate FILE.npz` with some hundred real inputs"
-            ));
             let shape = &graph.nodes[graph.input].shape;
-            ("random pixels".to_owned(), Calibration::uniform(shape, MADE_UP_IMAGES, 0))
+            ("random numbers".to_owned(), Calibration::uniform(shape, MADE_UP_IMAGES, 0))
         }
     };
     progress("quantising");
@@ -131,6 +126,7 @@ pub fn compile_graph(
     };
     let (plan, weights) = lower(&reference, parts, choices, origin);
     check(plan.clone())?;
+    let notices = quantization.notices.clone();
     Ok(Compiled { plan, weights, reference, notices, quantization, search })
 }
 

@@ -189,11 +189,11 @@ fn notices(calibration: &Calibration) -> Vec<String> {
     let count = calibration.inputs.len();
     if calibration.generated {
         vec![format!(
-            "no calibration inputs were given, so ranges come from {count} made-up ones, uniform in [0, 1]: accuracy will \
-             suffer; `--calibrate` with some hundred real inputs cures it"
+            "no calibration data: ranges come from {count} inputs of random numbers in [0, 1], and accuracy will suffer\n  \
+             try: `--calibrate FILE.npz` with some hundred real inputs"
         )]
     } else if count < 32 {
-        vec![format!("only {count} calibration inputs were given: some hundred give better ranges")]
+        vec![format!("only {count} calibration inputs: some hundred give better ranges")]
     } else {
         Vec::new()
     }

@@ -2,6 +2,7 @@
 
 use chococ_plans::network::{LayerWeights, Quantizer};
 use chococ_plans::op::Linear;
+use chococ_plans::weights::accumulator_ranges;
 
 use crate::error::Error;
 
@@ -23,28 +24,15 @@ pub fn prove_ranges(
     weights: &LayerWeights,
     quantizer: &Quantizer,
 ) -> Result<Vec<(i64, i64)>, Error> {
-    let taps = weights.weights.len() / weights.bias.len();
-    let rows = weights.weights.chunks_exact(taps).zip(&weights.bias).enumerate();
-    rows.map(|(channel, (row, &bias))| {
-        let (low, high) = row_range(row, bias, quantizer);
-        if low < -LARGEST_ACCUMULATOR || high > LARGEST_ACCUMULATOR {
-            return Err(Error::RangeTooWide { node: node.into(), kind: operator.kind().into(), channel, low, high });
+    let ranges = accumulator_ranges(weights, quantizer.low, quantizer.high);
+    let beyond = |&(low, high): &(i64, i64)| low < -LARGEST_ACCUMULATOR || high > LARGEST_ACCUMULATOR;
+    match ranges.iter().position(beyond) {
+        None => Ok(ranges),
+        Some(channel) => {
+            let (low, high) = ranges[channel];
+            Err(Error::RangeTooWide { node: node.into(), kind: operator.kind().into(), channel, low, high })
         }
-        Ok((low, high))
-    })
-    .collect()
-}
-
-/// A product is below 2^15, so sums over any number of taps that fits in memory stay far inside an i64; only the bias,
-/// rounded from a float, may be at its end, hence the saturation.
-fn row_range(row: &[i32], bias: i64, quantizer: &Quantizer) -> (i64, i64) {
-    let (mut low, mut high) = (0, 0);
-    for &weight in row {
-        let ends = [i64::from(weight) * i64::from(quantizer.low), i64::from(weight) * i64::from(quantizer.high)];
-        low += ends[0].min(ends[1]);
-        high += ends[0].max(ends[1]);
     }
-    (bias.saturating_add(low), bias.saturating_add(high))
 }
 
 #[cfg(test)]
@@ -92,7 +80,9 @@ mod tests {
         fn the_bounds_are_those_of_the_best_extreme_codes(
             row in vec(-127i32..=127, 1..10), bias in -1000i64..1000, quantizer in quantizers(),
         ) {
-            prop_assert_eq!(row_range(&row, bias, &quantizer), naive_range(&row, bias, &quantizer));
+            let weights = LayerWeights { weights: row.clone(), bias: vec![bias] };
+            let proved = accumulator_ranges(&weights, quantizer.low, quantizer.high);
+            prop_assert_eq!(proved, [naive_range(&row, bias, &quantizer)]);
         }
 
         #[test]
