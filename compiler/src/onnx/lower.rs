@@ -222,9 +222,19 @@ impl Lowering<'_> {
 
     /// The value of a tensor that depends on the input.
     pub(super) fn value(&self, outlet: OutletId) -> Result<Value, Reason> {
-        self.values.get(&outlet).cloned().ok_or_else(|| Reason::SecondOutput {
-            tensor: self.model.outlet_label(outlet).unwrap_or_default().to_string(),
-        })
+        if let Some(value) = self.values.get(&outlet) {
+            return Ok(value.clone());
+        }
+        // A tensor without elements is a constant to tract, whatever it depends on.
+        let fact = self.model.outlet_fact(outlet).ok();
+        match fact.and_then(|fact| fact.shape.as_concrete()).filter(|shape| shape.contains(&0)) {
+            Some(shape) => {
+                Err(Reason::Elements { shape: shape.to_vec(), elements: "no".into(), limit: LARGEST_TENSOR })
+            }
+            None => Err(Reason::SecondOutput {
+                tensor: self.model.outlet_label(outlet).unwrap_or_default().to_string(),
+            }),
+        }
     }
 
     /// Shape of the node that holds a value, whatever tract's view of it is.

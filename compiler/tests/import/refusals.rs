@@ -226,6 +226,12 @@ fn a_small_file_cannot_ask_for_much_memory() {
 }
 
 #[test]
+fn a_kernel_larger_than_the_image_leaves_nothing() {
+    let model = Builder::new(&[1, 1, 4, 4]).weights("w", &[2, 1, 7, 7], &[1.0; 98]);
+    insta::assert_snapshot!(refusal(&model.node("conv", "Conv", &["x", "w"], "y").bytes("y")));
+}
+
+#[test]
 fn unused_weights_may_be_broken() {
     let mut model = image().node("relu", "Relu", &["x"], "y");
     let data_location = Some(DataLocation::External as i32);

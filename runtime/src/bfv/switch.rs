@@ -41,7 +41,6 @@ pub(super) fn divide(context: &Context, dropped: usize, last: &[u64], poly: &mut
         let modulus = context.modulus(i);
         lift_centered(context.modulus(dropped).value(), modulus, last, &mut rest);
         context.ntt(i).forward(&mut rest);
-        vector::sub_assign(modulus, residue, &rest);
-        vector::scalar_mul_assign(modulus, residue, context.drop_factor(dropped, i).value());
+        vector::sub_scale_assign(modulus, residue, &rest, context.drop_factor(dropped, i).value());
     }
 }

@@ -44,6 +44,12 @@ pub fn scalar_mul_assign(modulus: Modulus, a: &mut [u64], by: u64) {
     kernel::run(Kernel::best(), modulus, ScalarMul { modulus, words: a, by });
 }
 
+/// Subtracts in place and multiplies by one residue: a = (a - b) by.
+pub fn sub_scale_assign(modulus: Modulus, a: &mut [u64], b: &[u64], by: u64) {
+    assert_eq!(a.len(), b.len(), "pointwise work needs slices of one length");
+    kernel::run(Kernel::best(), modulus, SubScale { modulus, words: a, subtracted: b, by });
+}
+
 /// What becomes of a word, given the words beside it in `K` other slices.
 trait Step<const K: usize>: Copy {
     fn apply<R: Residues>(self, r: R, word: Vector<R>, others: [Vector<R>; K]) -> Vector<R>;
@@ -145,6 +151,31 @@ impl Task for ScalarMul<'_> {
     }
 }
 
+struct SubScale<'a> {
+    modulus: Modulus,
+    words: &'a mut [u64],
+    subtracted: &'a [u64],
+    by: u64,
+}
+
+impl Task for SubScale<'_> {
+    #[inline(always)]
+    fn run<R: Residues>(self, r: R) {
+        let lanes = r.lanes();
+        let constant = r.constant(&R::table(self.modulus, &[self.by]), 0);
+        let mut words = self.words.chunks_exact_mut(R::Lanes::LANES);
+        let mut subtracted = self.subtracted.chunks_exact(R::Lanes::LANES);
+        for (word, other) in (&mut words).zip(&mut subtracted) {
+            // Below 2p, which every arithmetic's multiplication takes.
+            let difference = lanes.add(lanes.load(word), lanes.sub(r.modulus(), lanes.load(other)));
+            lanes.store(word, r.canonical(r.mul(difference, constant)));
+        }
+        for (word, &other) in words.into_remainder().iter_mut().zip(subtracted.remainder()) {
+            *word = self.modulus.mul(self.modulus.sub(*word, other), self.by);
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -176,6 +207,9 @@ mod tests {
                 check(updated(&|w| update(kernel, p, Neg, w, [])), &|i| p.neg(c[i]))?;
                 let scaled = updated(&|w| kernel::run(kernel, p, ScalarMul { modulus: p, words: w, by }));
                 check(scaled, &|i| p.mul(c[i], by))?;
+                let task = |words| SubScale { modulus: p, words, subtracted: &a, by };
+                let scaled = updated(&|w| kernel::run(kernel, p, task(w)));
+                check(scaled, &|i| p.mul(p.sub(c[i], a[i]), by))?;
             }
         }
     }
@@ -199,5 +233,7 @@ mod tests {
         assert_eq!(out, [75, 2, 72]);
         scalar_mul_assign(p, &mut out, 2);
         assert_eq!(out, [53, 4, 47]);
+        sub_scale_assign(p, &mut out, &a, 3);
+        assert_eq!(out, [53, 15, 44]);
     }
 }
