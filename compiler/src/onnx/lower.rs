@@ -231,9 +231,9 @@ impl Lowering<'_> {
             Some(shape) => {
                 Err(Reason::Elements { shape: shape.to_vec(), elements: "no".into(), limit: LARGEST_TENSOR })
             }
-            None => Err(Reason::SecondOutput {
-                tensor: self.model.outlet_label(outlet).unwrap_or_default().to_string(),
-            }),
+            None => {
+                Err(Reason::SecondOutput { tensor: self.model.outlet_label(outlet).unwrap_or_default().to_string() })
+            }
         }
     }
 

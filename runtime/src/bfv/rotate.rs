@@ -87,13 +87,14 @@ fn decompose(context: &Context, ciphertext: &Ciphertext, residue: usize) -> Vec<
         polys.push(poly);
     }
     // The digits sum to the residue, so under its own prime the lowest one needs no transform.
-    let mut lowest = ciphertext.c1.residue(residue).to_vec();
-    for (j, poly) in polys.iter().enumerate().skip(1) {
+    let (lowest, others) = polys.split_first_mut().expect("a residue has a digit");
+    let lowest = lowest.residue_mut(residue);
+    lowest.copy_from_slice(ciphertext.c1.residue(residue));
+    for (j, poly) in (1..).zip(others) {
         let mut weighted = poly.residue(residue).to_vec();
-        vector::scalar_mul_assign(modulus, &mut weighted, modulus.reduce(1 << (j as u32 * digit_bits)));
-        vector::sub_assign(modulus, &mut lowest, &weighted);
+        vector::scalar_mul_assign(modulus, &mut weighted, modulus.reduce(1 << (j * digit_bits)));
+        vector::sub_assign(modulus, lowest, &weighted);
     }
-    polys[0].residue_mut(residue).copy_from_slice(&lowest);
     polys
 }
 

@@ -72,13 +72,11 @@ impl Poly<Evaluations> {
     /// When the polynomial and the automorphism differ in degree.
     pub fn automorphism(&self, automorphism: &Automorphism) -> Self {
         automorphism.check(self);
-        let mut image = Self::zero(self.ring_degree(), self.residue_count());
-        for (from, to) in self.residues().zip(image.residues_mut()) {
-            for (value, &source) in to.iter_mut().zip(&automorphism.sources) {
-                *value = from[source as usize];
-            }
+        let mut words = Vec::with_capacity(self.ring_degree() * self.residue_count());
+        for from in self.residues() {
+            words.extend(automorphism.sources.iter().map(|&source| from[source as usize]));
         }
-        image
+        Self::from_words(self.ring_degree(), words)
     }
 }
 

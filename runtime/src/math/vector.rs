@@ -207,8 +207,9 @@ mod tests {
                 check(updated(&|w| update(kernel, p, Neg, w, [])), &|i| p.neg(c[i]))?;
                 let scaled = updated(&|w| kernel::run(kernel, p, ScalarMul { modulus: p, words: w, by }));
                 check(scaled, &|i| p.mul(c[i], by))?;
-                let task = |words| SubScale { modulus: p, words, subtracted: &a, by };
-                let scaled = updated(&|w| kernel::run(kernel, p, task(w)));
+                let scaled = updated(&|words| {
+                    kernel::run(kernel, p, SubScale { modulus: p, words, subtracted: &a, by });
+                });
                 check(scaled, &|i| p.mul(p.sub(c[i], a[i]), by))?;
             }
         }
