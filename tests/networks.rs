@@ -13,6 +13,9 @@ const ALIGNMENTS: [Alignment; 3] = [Alignment::Rotational, Alignment::Punctured,
 /// Compares a run with the compiler's own `eval`, and with what the plan says it costs.
 fn compare(compiled: &Compiled, input: &[f32], run: &Run) -> Result<(), String> {
     let trace = compiled.reference.eval(input);
+    if run.records.len() != trace.codes.len() {
+        return Err(format!("{} stages were run, of {}", run.records.len(), trace.codes.len()));
+    }
     for (stage, record) in compiled.plan.server_stages().zip(&run.records) {
         let name = &stage.layer.name;
         if record.codes != trace.codes[name] {
@@ -34,7 +37,8 @@ fn compare(compiled: &Compiled, input: &[f32], run: &Run) -> Result<(), String> 
     if counted != [stated.hoisted_rotations, stated.rotations, stated.products, stated.mask_products] {
         return Err(format!("operations {counted:?}, the plan states {stated:?}"));
     }
-    match run.output == trace.output {
+    let bits = |values: &[f32]| values.iter().map(|value| value.to_bits()).collect::<Vec<_>>();
+    match bits(&run.output) == bits(&trace.output) {
         true => Ok(()),
         false => Err("another answer than eval".to_owned()),
     }

@@ -1,13 +1,13 @@
 //! Snapshots of the plans of all networks, and what makes them trustworthy as such: the same input, the same bytes.
 
 use chococ_models::all;
-use chococ_plans::file::{from_text, to_text};
+use chococ_plans::file::{from_text, sha256, to_text};
 use chococ_tests::compiled;
 
-/// The text of a plan, with the long lists of scales and ranges cut short: the weights' hash stands for them.
+/// The text of a plan, with the long lists of scales and ranges cut short and a hash in their place.
 fn shortened(text: &str) -> String {
     let cut = |line: &str| match line.char_indices().nth(160) {
-        Some((end, _)) if line.contains(": [") => format!("{} ...", &line[..end]),
+        Some((end, _)) if line.contains(": [") => format!("{} ... ({})", &line[..end], &sha256(line.as_bytes())[..16]),
         _ => line.to_owned(),
     };
     text.lines().filter(|line| !line.starts_with("// sha256")).map(|line| cut(line) + "\n").collect()

@@ -1,57 +1,146 @@
-"""PT -> ONNX, checked against onnxruntime; writes the compact data files and reference logits.
+"""Makes ONNX files of trained networks and compares each with onnxruntime on all test images.
 
-usage: export.py MODELDIR FASHIONDIR OUT_MODELS OUT_DATA
+usage: export.py WEIGHTS MODELS       reads WEIGHTS/NAME.pt, writes MODELS/NAME.onnx and
+                                      MODELS/data/reference_logits.npz
 """
-import json, os, sys, warnings
-import numpy as np, onnx, onnxruntime as ort, torch
-from common import *
-warnings.filterwarnings("ignore")
-md, fd, om, od = sys.argv[1:5]
-os.makedirs(om, exist_ok=True); os.makedirs(od, exist_ok=True)
-# name -> list of (suffix, opset, dynamic batch, torch.export-based exporter, fold BatchNorm)
-PLAN = {
-    "logreg": [("", 13, False, False, True)],
-    "mlp": [("", 13, True, False, True)],
-    "cryptonet_small": [("", 13, False, False, True)],
-    "lenet5_small": [("", 13, False, False, True), ("_dyn", 18, True, True, True)],
-    "lenet5_large": [("", 13, False, False, True)],
-    "mobilenet_fashion": [("", 13, False, False, True), ("_bn", 17, True, False, False)],
+
+import sys
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import onnx
+import onnxruntime
+import torch
+from torch import nn
+
+from images import SETS
+from networks import RECIPES, accuracy, logits, to_input
+
+REFERENCES = 16  # test images whose logits are published
+TOLERANCE = 1e-4  # of a logit; PyTorch and onnxruntime add up in different orders
+
+
+class Export(NamedTuple):
+    """One ONNX file: of which network, and in which of the forms that exporters leave."""
+
+    network: str
+    opset: int = 13
+    dynamic_batch: bool = False
+    by_torch_export: bool = False  # PyTorch's newer exporter; the older one traces
+    fold_batch_norm: bool = True
+
+
+EXPORTS = {
+    "logreg": Export("logreg"),
+    "mlp": Export("mlp", dynamic_batch=True),
+    "cryptonet_small": Export("cryptonet_small"),
+    "lenet5_small": Export("lenet5_small"),
+    "lenet5_small_dyn": Export("lenet5_small", opset=18, dynamic_batch=True, by_torch_export=True),
+    "lenet5_large": Export("lenet5_large"),
+    "mobilenet_fashion": Export("mobilenet_fashion"),
+    "mobilenet_fashion_bn": Export("mobilenet_fashion", opset=17, dynamic_batch=True, fold_batch_norm=False),
 }
-mn, fa = load_mnist(), load_fashion(600)
-np.savez_compressed(f"{od}/mnist_test.npz", images=mn["test_x"], labels=mn["test_y"])
-np.savez_compressed(f"{od}/mnist_calib.npz", images=mn["calib_x"], labels=mn["calib_y"])
-np.savez_compressed(f"{od}/fashion_test.npz", images=fa["test_x"][:1000], labels=fa["test_y"][:1000])
-np.savez_compressed(f"{od}/fashion_calib.npz", images=fa["calib_x"][:500], labels=fa["calib_y"][:500])
-ref, rep = {}, {}
-for name, plan in PLAN.items():
-    cls, kind, _, _ = NETS[name]
-    d = mn if kind == "mnist" else fa
-    src = md if kind == "mnist" else fd
-    n = 2000 if kind == "mnist" else 1000
-    x = to_input(d["test_x"][:n], cls.shape)
-    for suf, opset, dyn, dynamo, fold in plan:
-        m = cls(); m.load_state_dict(torch.load(f"{src}/{name}.pt")); m.eval()
-        if fold: fold_bn(m)
-        p = f"{om}/{name}{suf}.onnx"
-        kw = dict(opset_version=opset, input_names=["image"], output_names=["logits"])
-        if dynamo:
-            torch.onnx.export(m, (torch.zeros(2, *cls.shape),), p, dynamo=True, external_data=False, dynamic_shapes={"x": {0: torch.export.Dim("batch")}}, verbose=False, **kw)
-        else:
-            if not fold: kw.update(training=torch.onnx.TrainingMode.PRESERVE, do_constant_folding=False)
-            torch.onnx.export(m, (torch.zeros(1, *cls.shape),), p, dynamo=False, dynamic_axes={"image": {0: "batch"}, "logits": {0: "batch"}} if dyn else None, **kw)
-        g = onnx.load(p)                     # the exporter records stack traces, with paths of the machine
-        for o in [g, g.graph, *g.graph.node, *g.graph.value_info, *g.graph.input, *g.graph.output, *g.graph.initializer, *g.functions]:
-            o.ClearField("metadata_props"); o.ClearField("doc_string")
-        onnx.save(g, p)
-        onnx.checker.check_model(p, full_check=True)
-        so = ort.SessionOptions(); so.intra_op_num_threads = 1
-        s = ort.InferenceSession(p, so, providers=["CPUExecutionProvider"])
-        xs = x.numpy()
-        o = np.concatenate([s.run(None, {"image": xs[i:i + (100 if dyn else 1)]})[0] for i in range(0, n, 100 if dyn else 1)])
-        with torch.no_grad(): t = torch.cat([m(x[i:i + 250]) for i in range(0, n, 250)]).numpy()
-        rep[name + suf] = dict(macs=sum(macs(m, cls.shape).values()), bytes=os.path.getsize(p), opset=g.opset_import[0].version, dynamic_batch=dyn, ops=sorted({q.op_type for q in g.graph.node}),
-                               input=list(cls.shape), dataset=kind, n=n, acc_ort=float((o.argmax(1) == d["test_y"][:n]).mean()), max_diff_torch=float(np.abs(o - t).max()))
-        ref[name + suf] = o[:16].astype(np.float32)
-        print(name + suf, rep[name + suf], flush=True)
-np.savez_compressed(f"{od}/reference_logits.npz", **ref)
-json.dump(rep, open(f"{om}/models.json", "w"), indent=1)    # what ../README.md lists
+
+
+def main(weights, models):
+    torch.set_num_threads(1)
+    (models / "data").mkdir(parents=True, exist_ok=True)
+    images = {name: read() for name, read in SETS.items()}
+    references = {}
+    for name, form in EXPORTS.items():
+        recipe = RECIPES[form.network]
+        network = recipe.network()
+        network.load_state_dict(torch.load(weights / f"{form.network}.pt"))
+        network.eval()
+        if form.fold_batch_norm:
+            fold_batch_norm(network)
+        path = models / f"{name}.onnx"
+        write(network, form, path)
+        inputs, labels = to_input(images[recipe.images].test), images[recipe.images].test_labels
+        expected, found = logits(network, inputs), run(path, form, inputs)
+        difference = (expected - found).abs().max().item()
+        if difference > TOLERANCE:
+            sys.exit(f"{path}: onnxruntime's logits differ from PyTorch's by {difference}")
+        references[name] = found[:REFERENCES].numpy()
+        print(f"{name}: {accuracy(found, labels):.2%} of {len(labels)} test images, {macs(network)} multiplications")
+    np.savez_compressed(models / "data/reference_logits.npz", **references)
+
+
+def fold_batch_norm(network):
+    """Replaces, in place, each convolution that batch norm follows by one convolution with bias."""
+    for sequence in list(network.modules()):
+        if not isinstance(sequence, nn.Sequential):
+            continue
+        for i in range(len(sequence) - 1):
+            conv, norm = sequence[i], sequence[i + 1]
+            if isinstance(conv, nn.Conv2d) and isinstance(norm, nn.BatchNorm2d):
+                sequence[i], sequence[i + 1] = folded(conv, norm), nn.Identity()
+
+
+@torch.no_grad()
+def folded(conv, norm):
+    """Gives the convolution that computes `norm` of `conv`, which has no bias."""
+    factor = norm.weight / torch.sqrt(norm.running_var + norm.eps)
+    channels = conv.in_channels, conv.out_channels
+    one = nn.Conv2d(*channels, conv.kernel_size, conv.stride, conv.padding, groups=conv.groups)
+    one.weight.copy_(conv.weight * factor.view(-1, 1, 1, 1))
+    one.bias.copy_(norm.bias - norm.running_mean * factor)
+    return one
+
+
+def write(network, form, path):
+    """Exports `network`, without anything that tells of the machine that did it."""
+    file = str(path)
+    options = dict(opset_version=form.opset, input_names=["image"], output_names=["logits"])
+    if form.by_torch_export:
+        # An example batch of one would be taken for a constant.
+        example = (torch.zeros(2, 1, 28, 28),)
+        shapes = {"x": {0: torch.export.Dim("batch")}}
+        torch.onnx.export(network, example, file, dynamo=True, external_data=False, dynamic_shapes=shapes, **options)
+    else:
+        if not form.fold_batch_norm:  # or the exporter would fold it
+            options.update(training=torch.onnx.TrainingMode.PRESERVE, do_constant_folding=False)
+        axes = {"image": {0: "batch"}, "logits": {0: "batch"}} if form.dynamic_batch else None
+        torch.onnx.export(network, (torch.zeros(1, 1, 28, 28),), file, dynamo=False, dynamic_axes=axes, **options)
+    model = onnx.load(file)
+    graph = model.graph
+    # The exporters note stack traces, with the paths of files.
+    described = [graph.node, graph.value_info, graph.input, graph.output, graph.initializer, model.functions]
+    for part in [model, graph, *(part for parts in described for part in parts)]:
+        part.ClearField("metadata_props")
+        part.ClearField("doc_string")
+    onnx.checker.check_model(model, full_check=True)
+    onnx.save(model, file)
+
+
+def run(path, form, inputs):
+    """Evaluates the file by onnxruntime."""
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = 1
+    session = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+    parts = inputs.split(100 if form.dynamic_batch else 1)
+    return torch.cat([torch.tensor(session.run(None, {"image": part.numpy()})[0]) for part in parts])
+
+
+@torch.no_grad()
+def macs(network):
+    """Counts the multiplications of one inference: weights times the places at which each is used."""
+    counts = []
+
+    def count(layer, _, output):
+        places = output[0, 0].numel() if isinstance(layer, nn.Conv2d) else 1
+        counts.append(layer.weight.numel() * places)
+
+    layers = [layer for layer in network.modules() if isinstance(layer, (nn.Conv2d, nn.Linear))]
+    hooks = [layer.register_forward_hook(count) for layer in layers]
+    network(torch.zeros(1, 1, 28, 28))
+    for hook in hooks:
+        hook.remove()
+    return sum(counts)
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 3:
+        sys.exit(__doc__)
+    main(Path(sys.argv[1]), Path(sys.argv[2]))

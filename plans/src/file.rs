@@ -30,6 +30,9 @@ pub enum FileProblem {
     /// No checksum at the end.
     #[error("the plan does not end in a checksum: it is cut short, or no plan\n  try: compile the model again")]
     NoChecksum,
+    /// Something that is no file stands where one is to be written.
+    #[error("no plain file, and nothing that may be replaced by one\n  try: another name")]
+    NoFile,
     /// The text is not the one that was written.
     #[error("the plan's text does not match its checksum: it was changed or damaged\n  try: compile the model again")]
     Checksum,
@@ -148,7 +151,13 @@ pub fn read_weights(plan_path: &Path, plan: &Plan) -> Result<Weights, FileError>
 /// # Errors
 /// [`FileError`], where the system cannot write.
 pub fn write(path: &Path, plan: &Plan, weights: &[u8]) -> Result<(), FileError> {
-    write_whole(&path.with_file_name(&plan.weights.file), weights)?;
+    let weights_path = path.with_file_name(&plan.weights.file);
+    for path in [path, &weights_path] {
+        if path.exists() && !path.is_file() {
+            return Err(FileProblem::NoFile.of(path));
+        }
+    }
+    write_whole(&weights_path, weights)?;
     write_whole(path, to_text(plan).as_bytes())
 }
 

@@ -16,8 +16,8 @@ use crate::params::{ERROR_VARIANCE, Parameters, SECRET_VARIANCE, bits_of};
 
 /// Standard deviations that a coefficient may stray.
 ///
-/// A normal variable exceeds 8.9 deviations with probability 2^-61, so an inference that decrypts up to 2^20
-/// coefficients (128 replies at N = 4096, twice what VGG16 needs) fails with probability below 2^-40.
+/// A normal variable strays further than 8.9 deviations with probability 2^-60.6, so an inference that decrypts up to
+/// 2^20 coefficients (256 ciphertexts at N = 4096, several times what VGG16 needs) fails with probability below 2^-40.
 pub const TAIL: f64 = 8.9;
 
 /// Coefficients of one inference that [`TAIL`] allows for.
@@ -61,7 +61,8 @@ pub fn fresh_variance(parameters: &Parameters, key: EncryptionKey) -> f64 {
 
 /// Variance that one key switch adds.
 ///
-/// Each digit, centred and so of variance B^2 / 12 for its base B, multiplies N fresh errors; then all is divided by P.
+/// Each digit, from -B/2 to B/2 - 1 for its base B and so of mean square B^2 / 12 + 1/6, multiplies N fresh errors; then
+/// all is divided by P.
 pub fn key_switch_variance(parameters: &Parameters) -> f64 {
     let Some(special) = parameters.key_switching_prime else { return 0.0 };
     let digit_bits = parameters.digit_bits;
@@ -75,7 +76,7 @@ pub fn key_switch_variance(parameters: &Parameters) -> f64 {
                 true => prime as f64,
                 false => f64::from(digit_bits.min(bits - digit * digit_bits)).exp2(),
             };
-            (0..bits.div_ceil(digit_bits)).map(move |digit| base(digit).powi(2) / 12.0)
+            (0..bits.div_ceil(digit_bits)).map(move |digit| base(digit).powi(2) / 12.0 + 1.0 / 6.0)
         })
         .sum();
     parameters.ring_degree as f64 * ERROR_VARIANCE * squares / (special as f64).powi(2) + switched_rounding(parameters)

@@ -8,6 +8,7 @@ use crate::network::{ClientStep, LinearLayer, ValueId};
 use crate::noise::Budget;
 use crate::packing::{Packing, Rotation};
 use crate::params::Parameters;
+use crate::security;
 
 /// Version of the format that this library reads and writes. CHANGELOG.md says how to migrate.
 pub const FORMAT_VERSION: u32 = 1;
@@ -67,8 +68,19 @@ pub struct Security {
 }
 
 /// The threat model of every plan in this format.
-pub const THREAT_MODEL: &str = "honest-but-curious server: it sees ciphertexts, sizes and timing, never an input, an \
+const THREAT_MODEL: &str = "honest-but-curious server: it sees ciphertexts, sizes and timing, never an input, an \
                                 activation or an answer; the client may learn the model";
+
+impl Security {
+    /// What every plan in this format rests on.
+    pub fn stated() -> Security {
+        Security {
+            bits: security::SECURITY_BITS,
+            table: security::SOURCE.to_owned(),
+            threat_model: THREAT_MODEL.to_owned(),
+        }
+    }
+}
 
 /// Parameters that share one secret key.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

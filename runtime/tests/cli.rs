@@ -172,4 +172,8 @@ fn arguments_that_make_no_sense() {
         "no_such_backend",
         desk.fail(&["small.ron", "--input", "images.npy", "--backend", "abacus"])
     );
+    insta::assert_snapshot!(
+        "nothing_to_verify",
+        desk.fail(&["small.ron", "--input", "images.npy", "--backend", "plain", "--verify"])
+    );
 }

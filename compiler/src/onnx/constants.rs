@@ -6,6 +6,7 @@
 
 use std::collections::HashMap;
 
+use chococ_plans::check::meaning;
 use tract_onnx::pb::tensor_proto::DataType;
 use tract_onnx::pb::{GraphProto, NodeProto, TensorProto};
 
@@ -14,8 +15,8 @@ use super::reason::Reason;
 use super::report::Problems;
 use super::tensors::elements;
 
-/// The most elements that a tensor may have: one GiB in float32, more than the largest layer of VGG16.
-pub(super) const LARGEST_TENSOR: u64 = 1 << 28;
+/// The most elements that a tensor may have: what a plan may hold.
+pub(super) const LARGEST_TENSOR: u64 = meaning::LARGEST_TENSOR as u64;
 
 /// A bound on a constant.
 #[derive(Clone)]

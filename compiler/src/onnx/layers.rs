@@ -1,5 +1,6 @@
 //! Convolutions and matrix products: what becomes a linear layer.
 
+use chococ_plans::check::meaning::LARGEST_KERNEL;
 use chococ_plans::op::{self, Dense, Linear};
 use tract_onnx::prelude::{OutletId, TypedNode};
 use tract_onnx::tract_core::ops::cnn::{Conv, KernelFormat, PoolSpec};
@@ -62,8 +63,8 @@ impl Lowering<'_> {
             pads_after: [computed[0].pad_after, computed[1].pad_after],
         };
         let fits = (0..2).all(|axis| {
-            let field = (kernel[axis] - 1) * windows.dilations[axis] + 1;
-            field <= input[axis + 1] + windows.pads_before[axis] + windows.pads_after[axis]
+            let field = kernel[axis].saturating_sub(1) * windows.dilations[axis] + 1;
+            kernel[axis] > 0 && field <= input[axis + 1] + windows.pads_before[axis] + windows.pads_after[axis]
         });
         if !fits {
             return Err(windows.refusal());
@@ -77,6 +78,10 @@ impl Lowering<'_> {
             return Err(Reason::Operator);
         }
         let windows = self.windows(node.inputs[0], &conv.pool_spec)?;
+        let product = |[vertical, horizontal]: [usize; 2]| vertical.saturating_mul(horizontal);
+        if product(windows.kernel).max(product(windows.strides)) > LARGEST_KERNEL {
+            return Err(windows.refusal());
+        }
         let outputs = conv.output_channels();
         for channels in [windows.input[0], outputs] {
             if conv.group == 0 || channels % conv.group != 0 {

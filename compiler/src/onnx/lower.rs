@@ -189,6 +189,9 @@ impl Lowering<'_> {
             return Err(Reason::Operator);
         }
         let shape = self.in_own_shape(node.inputs[0])?;
+        if softmax.axes.iter().any(|&axis| axis >= view.len()) {
+            return Err(Reason::SoftmaxAxes { axes: softmax.axes.to_vec(), shape: view });
+        }
         // Axes of length 1 change nothing. tract counts the batch axis, unless there is none.
         let long: Vec<usize> = softmax.axes.iter().copied().filter(|&axis| view[axis] != 1).collect();
         let batch_axes = view.len() - shape.len();

@@ -7,10 +7,7 @@ use std::collections::BTreeSet;
 
 use chococ_plans::file::sha256;
 use chococ_plans::packing::{Packing, Rotation};
-use chococ_plans::plan::{
-    FORMAT_VERSION, FileId, KeySet, Plan, Quantization, Security, ServerStage, Stage, THREAT_MODEL,
-};
-use chococ_plans::security;
+use chococ_plans::plan::{FORMAT_VERSION, FileId, KeySet, Plan, Quantization, Security, ServerStage, Stage};
 use chococ_plans::weights::{FloatWeights, Weights};
 
 use crate::int_graph::IntGraph;
@@ -64,11 +61,7 @@ pub fn lower(
         model: origin.model,
         weights: FileId { file: origin.weights_file, sha256: sha256(&weights) },
         quantization: origin.quantization,
-        security: Security {
-            bits: security::SECURITY_BITS,
-            table: security::SOURCE.to_owned(),
-            threat_model: THREAT_MODEL.to_owned(),
-        },
+        security: Security::stated(),
         input_shape: graph.input_shape.clone(),
         output: graph.output,
         key_sets: key_sets.collect(),

@@ -5,16 +5,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::check::PlanError;
 use crate::network::{ClientStep, LinearLayer, ValueId};
 use crate::op::{ClientOp, Conv, Linear, Pool};
-use crate::plan::{Plan, Stage};
+use crate::plan::{Plan, Quantization, Stage};
 
-/// Elements that a tensor may have: bounds what a hostile plan can make us allocate.
-const LARGEST_TENSOR: usize = 1 << 26;
+/// Elements that a tensor, of activations or weights, may have: the 103 million weights of VGG16's largest layer fit.
+pub const LARGEST_TENSOR: usize = 1 << 27;
 
 /// A dimension, stride, pad or dilation that no product with another overflows.
 const LARGEST_SIZE: usize = 1 << 20;
 
 /// Taps of a kernel, each of which is a rotation, and phases of an image.
-const LARGEST_KERNEL: usize = 1 << 12;
+pub const LARGEST_KERNEL: usize = 1 << 10;
 
 /// Bits that a code, and a range of accumulators, may take.
 const LARGEST_CODE: i32 = 1 << 16;
@@ -22,9 +22,9 @@ const LARGEST_RANGE: i64 = 1 << 40;
 
 pub(super) fn check(plan: &Plan) -> Result<(), PlanError> {
     tensor("input", &plan.input_shape)?;
-    let bits = [plan.quantization.activation_bits, plan.quantization.weight_bits];
-    if bits.iter().any(|bits| !(2..=8).contains(bits)) {
-        let problem = format!("{} activation bits and {} weight bits are not within 2..=8", bits[0], bits[1]);
+    let widths = [plan.quantization.activation_bits, plan.quantization.weight_bits];
+    if widths.iter().any(|bits| !(2..=8).contains(bits)) {
+        let problem = format!("{} activation bits and {} weight bits are not within 2..=8", widths[0], widths[1]);
         return Err(PlanError::Operator { stage: "quantization".to_owned(), problem });
     }
     let mut shapes = BTreeMap::from([(ValueId(0), plan.input_shape.clone())]);
@@ -49,6 +49,7 @@ pub(super) fn check(plan: &Plan) -> Result<(), PlanError> {
                     return Err(wrong("its name occurs twice".to_owned()));
                 }
                 linear_layer(layer, &input).map_err(wrong)?;
+                bits(layer, &plan.quantization).map_err(wrong)?;
                 define(&stage, &mut shapes, layer.output, layer.operator.output_shape())?;
             }
         }
@@ -169,6 +170,22 @@ fn linear_layer(layer: &LinearLayer, input: &[usize]) -> Result<(), String> {
     }
 }
 
+/// A layer has the bits that the plan says its network was quantised to.
+fn bits(layer: &LinearLayer, quantization: &Quantization) -> Result<(), String> {
+    let values = layer.quantizer.high.abs_diff(layer.quantizer.low);
+    if values >> quantization.activation_bits != 0 || layer.weight_bits != quantization.weight_bits {
+        return Err(format!(
+            "codes from {} to {} and weights of {} bits, where the plan says {} and {} bits",
+            layer.quantizer.low,
+            layer.quantizer.high,
+            layer.weight_bits,
+            quantization.activation_bits,
+            quantization.weight_bits
+        ));
+    }
+    Ok(())
+}
+
 fn convolution(conv: &Conv) -> Result<(), String> {
     let sizes = [&conv.input[..], &conv.output, &conv.kernel, &conv.strides, &conv.dilations, &[conv.groups]].concat();
     if sizes.iter().any(|n| !(1..=LARGEST_SIZE).contains(n)) || conv.pads_before.iter().any(|&n| n > LARGEST_SIZE) {
@@ -181,11 +198,10 @@ fn convolution(conv: &Conv) -> Result<(), String> {
         return Err(format!("{} groups do not divide its channels", conv.groups));
     }
     for axis in 0..2 {
-        // The last window must begin before the image and its padding of at most one kernel's reach end.
         let (size, out) = (conv.input[axis + 1], conv.output[axis + 1]);
         let reach = conv.dilations[axis] * conv.kernel[axis];
         let last = (out - 1) * conv.strides[axis];
-        if reach > LARGEST_SIZE || conv.pads_before[axis] > reach || last > size + conv.pads_before[axis] + reach {
+        if reach > LARGEST_SIZE || last > LARGEST_SIZE {
             return Err(format!("{out} outputs from {size} inputs along axis {axis}"));
         }
     }

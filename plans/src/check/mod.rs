@@ -4,7 +4,7 @@
 //! that a plan states and that follows from the rest of it is computed again: layouts, Galois keys, costs, budgets.
 //! (The ranges follow from the weights: [`Weights::from_bytes`](crate::weights::Weights::from_bytes) proves them.)
 
-mod meaning;
+pub mod meaning;
 mod parameters;
 
 use std::collections::BTreeSet;
@@ -14,7 +14,7 @@ use crate::noise::{self, COEFFICIENTS, EncryptionKey, Profile};
 use crate::packing::layout::{Layout, Misfit};
 use crate::packing::{Packing, Rotation};
 use crate::params::Parameters;
-use crate::plan::{Plan, ServerStage};
+use crate::plan::{Plan, Security, ServerStage};
 
 /// A plan that holds together, with the layouts of its server stages.
 #[derive(Clone, Debug)]
@@ -132,7 +132,7 @@ pub enum PlanError {
         /// Why not.
         misfit: Misfit,
     },
-    /// A number that is not what it should be.
+    /// Something stated that is not what it should be.
     #[error("{stage}: the plan states {what} {stated}, it is {counted}")]
     Stated {
         /// The layer or key set.
@@ -170,6 +170,7 @@ pub fn check(plan: Plan) -> Result<CheckedPlan, PlanError> {
             return Err(PlanError::FileName(name.clone()));
         }
     }
+    stated("security", "what it rests on", &plan.security, &Security::stated())?;
     for (key_set, set) in plan.key_sets.iter().enumerate() {
         parameters::check(key_set, &set.parameters)?;
     }

@@ -39,10 +39,19 @@ pub enum Misfit {
         /// What the layout has.
         shifts: usize,
     },
+    /// More pairs of ciphertexts and shifts than can be gone through.
+    #[error("{pairs} pairs of ciphertexts and shifts are more than a plan can hold ({LARGEST_PROGRAM})")]
+    ProgramTooLarge {
+        /// Pairs that there are.
+        pairs: usize,
+    },
     /// Masks can only follow rotations of inputs.
     #[error("the masked baseline rotates inputs")]
     MasksFollowInputs,
 }
+
+/// Pairs of an input and an output ciphertext, times shifts, times phases, times slots: what listing a program takes.
+const LARGEST_PROGRAM: usize = 1 << 32;
 
 impl Layout {
     /// Spells out a choice of packing.
@@ -60,6 +69,12 @@ impl Layout {
             Linear::Dense(dense) => (dense.inputs, dense.outputs),
         };
         let placement = Placement::new(channels_in, channels_out, row_length / grid.block);
+        let factors =
+            [placement.outputs, placement.inputs, placement.shifts, grid.phase_count(), 2 * placement.columns];
+        let pairs = factors.into_iter().fold(1, usize::saturating_mul);
+        if pairs > LARGEST_PROGRAM {
+            return Err(Misfit::ProgramTooLarge { pairs });
+        }
         let (baby_shifts, shifts) = (packing.baby_shifts, placement.shifts);
         if baby_shifts == 0 || !shifts.is_multiple_of(baby_shifts) {
             return Err(Misfit::BabyShifts { baby_shifts, shifts });

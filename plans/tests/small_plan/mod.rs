@@ -70,7 +70,7 @@ pub fn small_plan() -> (Plan, Weights) {
         model: FileId { file: "small.onnx".to_owned(), sha256: sha256(b"no model") },
         weights: FileId { file: "small.safetensors".to_owned(), sha256: sha256(&weights.to_bytes()) },
         quantization: Quantization { activation_bits: 4, weight_bits: 4, calibration: "none".to_owned() },
-        security: Security { bits: 128, table: "a table".to_owned(), threat_model: "a model".to_owned() },
+        security: Security::stated(),
         input_shape: vec![1, 6, 6],
         output: ValueId(2),
         key_sets: vec![KeySet { parameters, galois: program.galois_rotations().into_iter().collect() }],

@@ -67,7 +67,7 @@ impl<'a> Inference<'a> {
     pub fn resume(&mut self, reply: &[u8], rng: &mut impl CryptoRng) -> Result<Turn, Error> {
         let index = self.awaited.ok_or(Error::Ended)?;
         let begun = Instant::now();
-        let (accumulators, budget_bits) = self.receive(index, reply)?;
+        let Received { accumulators, budget_bits, measuring } = self.receive(index, reply)?;
         self.awaited = None;
         let record = &mut self.records[index];
         record.bytes_down = reply.len();
@@ -77,7 +77,7 @@ impl<'a> Inference<'a> {
         if self.client.watch.integers {
             record.accumulators = accumulators;
         }
-        record.decrypt = begun.elapsed();
+        record.decrypt = begun.elapsed().saturating_sub(measuring);
         Ok(self.advance(rng))
     }
 
@@ -138,26 +138,38 @@ impl<'a> Inference<'a> {
         bytes
     }
 
-    /// Decrypts a reply: the accumulators, and the smallest budget if it is watched.
-    fn receive(&self, index: usize, bytes: &[u8]) -> Result<(Vec<i64>, Option<f64>), Error> {
+    /// Decrypts a reply.
+    fn receive(&self, index: usize, bytes: &[u8]) -> Result<Received, Error> {
         let client = self.client;
         let checked = stage(client, index);
         let CheckedStage { stage, parameters, layout } = checked;
         let ClientKeys { context, secret } = &client.key_sets[stage.key_set];
         let encoder = context.encoder().expect("a checked plan's plaintext modulus has a transform");
         let mut slots = Vec::new();
-        let mut budget: Option<f64> = None;
+        let (mut budget_bits, mut measuring): (Option<f64>, _) = (None, Duration::ZERO);
         let address = reply::address(checked, index, client.fingerprint);
         for reply in reply::read(address, context, bytes).map_err(Error::message(Kind::Reply))? {
             let reply = reply.map_err(Error::message(Kind::Reply))?;
             slots.push(encoder.decode(&decrypt_reply(context, secret, &reply)));
             if client.watch.budgets {
+                let begun = Instant::now();
                 let measured = measured_reply_budget_bits(context, secret, &reply);
-                budget = Some(budget.map_or(measured, |smallest| smallest.min(measured)));
+                budget_bits = Some(budget_bits.map_or(measured, |smallest| smallest.min(measured)));
+                measuring += begun.elapsed();
             }
         }
-        Ok((layout.unpack(&slots, parameters.plaintext_modulus, &stage.layer.output_ranges), budget))
+        let accumulators = layout.unpack(&slots, parameters.plaintext_modulus, &stage.layer.output_ranges);
+        Ok(Received { accumulators, budget_bits, measuring })
     }
+}
+
+/// A reply, decrypted.
+struct Received {
+    accumulators: Vec<i64>,
+    /// The smallest budget of its ciphertexts, if it is watched.
+    budget_bits: Option<f64>,
+    /// Time that measuring took: no part of the client's work.
+    measuring: Duration,
 }
 
 /// The server stage of an index.

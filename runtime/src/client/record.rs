@@ -19,7 +19,7 @@ pub struct StageRecord {
     pub clear: Duration,
     /// Time to quantise, pack, encode, encrypt and serialise.
     pub encrypt: Duration,
-    /// Time to deserialise, decrypt, decode and unpack.
+    /// Time to deserialise, decrypt, decode and unpack; measuring budgets does not count.
     pub decrypt: Duration,
     /// Bytes of the request.
     pub bytes_up: usize,

@@ -1,7 +1,8 @@
 //! The server: it owns the weights, works on what it cannot read, and never sees a secret key.
 //!
 //! A [`Server`] holds the weights made ready for products, once, for all clients; a [`Session`] adds one client's
-//! Galois keys. Its module `evaluate` carries out the rotations and products of a stage. Everything runs on rayon's threads.
+//! Galois keys. Its module `evaluate` carries out the rotations and products of a stage. Everything runs on rayon's
+//! threads.
 
 mod evaluate;
 mod prepare;

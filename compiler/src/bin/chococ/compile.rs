@@ -14,6 +14,9 @@ use indicatif::{ProgressBar, ProgressStyle};
 use crate::failure::{Failure, read_model};
 use crate::inspect::table::{kilobytes, table};
 
+/// Calibration inputs that are read at most: far more than make a difference, and no file fills the memory.
+const CALIBRATION_INPUTS: usize = 10_000;
+
 /// What to compile, and how.
 #[derive(clap::Args)]
 pub struct Arguments {
@@ -79,9 +82,11 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         None => PathBuf::from(path.file_stem().unwrap_or_default()).with_extension("ron"),
     };
     let weights_path = plan_path.with_extension("safetensors");
-    let (true, true) = (plan_path.file_stem().is_some(), weights_path != plan_path) else {
+    let inputs = [Some(path), arguments.calibrate.as_ref()];
+    let replaces_input = inputs.into_iter().flatten().any(|input| *input == plan_path || *input == weights_path);
+    if plan_path.file_stem().is_none() || weights_path == plan_path || replaces_input {
         return Err(Failure::OutputName(plan_path));
-    };
+    }
     let options = Options {
         model_file: name_of(path),
         weights_file: name_of(&weights_path),
@@ -105,7 +110,7 @@ fn calibration(arguments: &Arguments, model: &[u8]) -> Result<Option<Calibration
     let Some(path) = &arguments.calibrate else { return Ok(None) };
     let graph = onnx::import(model, &mut Vec::new());
     let graph = graph.map_err(|error| Failure::Compile { path: arguments.model.clone(), error })?;
-    let inputs = read_samples(path, &graph.nodes[graph.input].shape, None)?.inputs;
+    let inputs = read_samples(path, &graph.nodes[graph.input].shape, Some(CALIBRATION_INPUTS))?.inputs;
     Ok(Some(CalibrationInputs { description: format!("{} inputs of {}", inputs.len(), name_of(path)), inputs }))
 }
 

@@ -4,6 +4,7 @@ use std::process::ExitCode;
 
 use chococ_plans::file::FileError;
 use chococ_plans::input::InputError;
+use chococ_runtime::Error;
 use chococ_runtime::reference::Difference;
 
 /// The exit codes, for `--help`.
@@ -43,12 +44,15 @@ pub enum Failure {
     /// Data to evaluate on that does not say what is right.
     #[error("the data has no labels\n  try: `numpy.savez(path, images=images, labels=labels)`")]
     NoLabels,
+    /// A comparison of the reference with itself.
+    #[error("`--verify` compares an encrypted run with `--backend plain`\n  try: leave one of the two out")]
+    NothingToVerify,
     /// The encrypted run is wrong.
     #[error("verification failed: {0}")]
     Difference(#[from] Difference),
-    /// One side refuses what the other sent.
+    /// What the library says: parameters, weights, an input, or a message.
     #[error(transparent)]
-    Runtime(#[from] chococ_runtime::Error),
+    Runtime(#[from] Error),
 }
 
 impl Failure {
@@ -56,10 +60,12 @@ impl Failure {
     pub fn exit_code(&self) -> ExitCode {
         ExitCode::from(match self {
             Failure::Output(_) | Failure::Threads(_) => 1,
-            Failure::Plan(_) => 3,
+            Failure::NothingToVerify => 2,
+            Failure::Plan(_) | Failure::Runtime(Error::Parameters { .. } | Error::Weights { .. }) => 3,
             Failure::Input(_) | Failure::Index { .. } | Failure::NoLabels => 4,
+            Failure::Runtime(Error::InputLength { .. } | Error::InputNotFinite { .. }) => 4,
             Failure::Difference(_) => 5,
-            Failure::Runtime(_) => 6,
+            Failure::Runtime(Error::Message { .. } | Error::Ended) => 6,
         })
     }
 }

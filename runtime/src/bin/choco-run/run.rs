@@ -81,6 +81,9 @@ impl Arguments {
 }
 
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
+    if arguments.verify && arguments.backend == Backend::Plain {
+        return Err(Failure::NothingToVerify);
+    }
     let loaded = arguments.common().load()?;
     let shape = &loaded.plan.plan().input_shape;
     let limit = arguments.index.saturating_add(1);

@@ -1,0 +1,153 @@
+"""The networks, as PyTorch modules, and how long each is trained.
+
+Names of attributes become names of ONNX nodes (`conv1` gives `/conv1/Conv`), so they are part of what is published.
+Every network takes 1 x 28 x 28 and gives ten logits.
+"""
+
+from typing import NamedTuple
+
+import torch
+from torch import nn
+
+
+class LogisticRegression(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(784, 10)
+        self.flat = nn.Flatten()
+
+    def forward(self, x):
+        return self.fc(self.flat(x))
+
+
+class Mlp(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc1 = nn.Linear(784, 128)
+        self.fc2 = nn.Linear(128, 32)
+        self.fc3 = nn.Linear(32, 10)
+        self.relu = nn.ReLU()
+        self.flat = nn.Flatten()
+
+    def forward(self, x):
+        x = self.relu(self.fc1(self.flat(x)))
+        return self.fc3(self.relu(self.fc2(x)))
+
+
+class CryptoNet(nn.Module):
+    """The shape of CryptoNets, with ReLU where that squares: one strided convolution, two dense layers."""
+
+    def __init__(self):
+        super().__init__()
+        self.conv1 = nn.Conv2d(1, 5, 5, stride=2, padding=1)
+        self.fc1 = nn.Linear(5 * 13 * 13, 100)
+        self.fc2 = nn.Linear(100, 10)
+        self.relu = nn.ReLU()
+        self.flat = nn.Flatten()
+
+    def forward(self, x):
+        x = self.flat(self.relu(self.conv1(x)))
+        return self.fc2(self.relu(self.fc1(x)))
+
+
+class LeNetSmall(nn.Module):
+    """LeNet-5, with ReLU and max pooling."""
+
+    def __init__(self):
+        super().__init__()
+        self.conv1 = nn.Conv2d(1, 6, 5)
+        self.conv2 = nn.Conv2d(6, 16, 5)
+        self.fc1 = nn.Linear(16 * 4 * 4, 120)
+        self.fc2 = nn.Linear(120, 84)
+        self.fc3 = nn.Linear(84, 10)
+        self.pool = nn.MaxPool2d(2)
+        self.relu = nn.ReLU()
+        self.flat = nn.Flatten()
+
+    def forward(self, x):
+        x = self.pool(self.relu(self.conv1(x)))
+        x = self.flat(self.pool(self.relu(self.conv2(x))))
+        x = self.relu(self.fc1(x))
+        return self.fc3(self.relu(self.fc2(x)))
+
+
+class LeNetLarge(nn.Module):
+    """CHOCO's LeNet-5-Large: the same idea, with 32 and 64 channels and 512 neurons."""
+
+    def __init__(self):
+        super().__init__()
+        self.conv1 = nn.Conv2d(1, 32, 5, padding=2)
+        self.conv2 = nn.Conv2d(32, 64, 5, padding=2)
+        self.fc1 = nn.Linear(64 * 7 * 7, 512)
+        self.fc2 = nn.Linear(512, 10)
+        self.pool = nn.MaxPool2d(2)
+        self.relu = nn.ReLU()
+        self.flat = nn.Flatten()
+        self.drop = nn.Dropout(0.4)
+
+    def forward(self, x):
+        x = self.pool(self.relu(self.conv1(x)))
+        x = self.pool(self.relu(self.conv2(x)))
+        x = self.relu(self.fc1(self.flat(x)))
+        return self.fc2(self.drop(x))
+
+
+def conv_norm_relu(inputs, outputs, kernel, stride=1, padding=0, groups=1):
+    conv = nn.Conv2d(inputs, outputs, kernel, stride, padding, groups=groups, bias=False)
+    return nn.Sequential(conv, nn.BatchNorm2d(outputs), nn.ReLU())
+
+
+class MobileNetMini(nn.Module):
+    """A 3 x 3 convolution, then five blocks of MobileNet v1: 3 x 3 depthwise, 1 x 1 across channels."""
+
+    def __init__(self):
+        super().__init__()
+        channels = 16
+        layers = [conv_norm_relu(1, channels, 3, padding=1)]
+        for outputs, stride in ((32, 2), (32, 1), (64, 2), (64, 1), (128, 1)):
+            layers.append(conv_norm_relu(channels, channels, 3, stride, padding=1, groups=channels))
+            layers.append(conv_norm_relu(channels, outputs, 1))
+            channels = outputs
+        self.body = nn.Sequential(*layers)
+        self.gap = nn.AdaptiveAvgPool2d(1)
+        self.flat = nn.Flatten()
+        self.fc = nn.Linear(channels, 10)
+
+    def forward(self, x):
+        return self.fc(self.flat(self.gap(self.body(x))))
+
+
+class Recipe(NamedTuple):
+    """How a network is trained: on which images, how often it sees them all, and the highest learning rate."""
+
+    network: type
+    images: str
+    epochs: int
+    rate: float
+
+
+RECIPES = {
+    "logreg": Recipe(LogisticRegression, "mnist", 20, 0.05),
+    "mlp": Recipe(Mlp, "mnist", 30, 0.05),
+    "cryptonet_small": Recipe(CryptoNet, "mnist", 25, 0.05),
+    "lenet5_small": Recipe(LeNetSmall, "mnist", 25, 0.08),
+    "lenet5_large": Recipe(LeNetLarge, "mnist", 10, 0.06),
+    "mobilenet_fashion": Recipe(MobileNetMini, "fashion", 4, 0.12),
+}
+
+
+def to_input(images):
+    """Turns n x 28 x 28 bytes into the networks' input: n x 1 x 28 x 28 floats of 0 to 1."""
+    return torch.tensor(images).float().div(255).unsqueeze(1)
+
+
+@torch.no_grad()
+def logits(network, inputs, batch=250):
+    """Evaluates `network` as it will be used, without dropout and with the averages of its batch norms."""
+    network.eval()
+    return torch.cat([network(part) for part in inputs.split(batch)])
+
+
+def accuracy(outputs, labels):
+    """Gives the share of rows whose largest logit is at the label."""
+    return (outputs.argmax(1).numpy() == labels).mean()
