@@ -18,6 +18,9 @@ use super::tensors::elements;
 /// The most elements that a tensor may have: what a plan may hold.
 pub(super) const LARGEST_TENSOR: u64 = meaning::LARGEST_TENSOR as u64;
 
+/// The most elements that all computed constants may have together, those on the way to others included.
+const LARGEST_TOTAL: u64 = 4 * LARGEST_TENSOR;
+
 /// A bound on a constant.
 #[derive(Clone)]
 struct Size {
@@ -38,36 +41,36 @@ impl Size {
     }
 }
 
-/// Reports every live node whose constant could have more than [`LARGEST_TENSOR`] elements; returns whether none has.
-pub(super) fn check(graph: &GraphProto, flow: &Flow, problems: &mut Problems) -> bool {
-    let mut bounded = true;
+/// Reports the first live node whose constant exceeds a limit, and every one whose constant has no bound.
+///
+/// Returns whether there is none: otherwise constants must not be computed.
+pub(super) fn are_bounded(graph: &GraphProto, flow: &Flow, problems: &mut Problems) -> bool {
     let mut sizes: HashMap<&str, Size> = HashMap::new();
     let mut stored: HashMap<&str, &TensorProto> = HashMap::new();
     for tensor in &graph.initializer {
         stored.insert(&tensor.name, tensor);
         sizes.insert(&tensor.name, stored_size(tensor));
     }
-    let live = graph.node.iter().enumerate().filter(|(index, _)| flow.live[*index]);
-    for (index, node) in live.filter(|(_, node)| !flow.is_variable(node)) {
+    let (mut total, mut bounded) = (0u64, true);
+    let constant = |index: usize| flow.live[index] && !flow.variable_nodes[index];
+    for (index, node) in graph.node.iter().enumerate().filter(|(index, _)| constant(*index)) {
         if let ("Constant", Some(tensor)) = (node.op_type.as_str(), node.attribute.iter().find_map(|a| a.t.as_ref())) {
             stored.extend(made(node).map(|output| (output, tensor)));
         }
         let Some(size) = result_size(node, &sizes, &stored) else {
             problems.node(index, Reason::Operator);
+            bounded = false;
             continue;
         };
-        if size.elements > LARGEST_TENSOR {
-            problems.node(index, too_large(&size));
-            bounded = false;
+        total = total.saturating_add(size.elements);
+        let limits = [(size.elements, LARGEST_TENSOR), (total, LARGEST_TOTAL)];
+        if let Some((elements, limit)) = limits.into_iter().find(|(elements, limit)| elements > limit) {
+            problems.node(index, Reason::Elements { elements, limit });
+            return false;
         }
         sizes.extend(made(node).map(|output| (output, size.clone())));
     }
     bounded
-}
-
-fn too_large(size: &Size) -> Reason {
-    let shape = size.dims.iter().flatten().map(|&dim| usize::try_from(dim).unwrap_or(usize::MAX)).collect();
-    Reason::Elements { shape, elements: format!("up to {}", size.elements), limit: LARGEST_TENSOR }
 }
 
 fn stored_size(tensor: &TensorProto) -> Size {

@@ -12,6 +12,8 @@ use super::report::Problems;
 pub(super) struct Flow {
     /// For each node, whether the output needs it.
     pub(super) live: Vec<bool>,
+    /// For each node, whether the output needs it and it computes on numbers that depend on the input.
+    pub(super) variable_nodes: Vec<bool>,
     /// Tensors that depend on the numbers of the network's input, not only on its shape.
     pub(super) variable: HashSet<String>,
     /// Tensors that a live node reads, or that are the output.
@@ -21,14 +23,10 @@ pub(super) struct Flow {
 impl Flow {
     /// Follows a graph's tensors and reports those that are read but not there.
     pub(super) fn follow(graph: &GraphProto, problems: &mut Problems) -> Flow {
-        let makers: HashMap<&str, usize> = graph
-            .node
-            .iter()
-            .enumerate()
-            .flat_map(|(index, node)| made(node).map(move |tensor| (tensor, index)))
-            .collect();
+        let makers = makers(graph, problems);
         let live = live(graph, &makers);
-        let mut flow = Flow { live, variable: HashSet::new(), used: HashSet::new() };
+        let variable_nodes = vec![false; live.len()];
+        let mut flow = Flow { live, variable_nodes, variable: HashSet::new(), used: HashSet::new() };
         flow.variable.extend(graph.input.iter().map(|input| input.name.clone()));
         flow.used.extend(graph.output.iter().map(|output| output.name.clone()));
         let mut known: HashSet<&str> = graph.input.iter().map(|input| input.name.as_str()).collect();
@@ -44,28 +42,35 @@ impl Flow {
                     },
                 );
             }
-            for tensor in made(node).filter(|tensor| !known.insert(tensor)) {
-                problems.node(index, Reason::DefinedTwice { tensor: tensor.into() });
-            }
+            known.extend(made(node));
             flow.used.extend(read(node).map(str::to_string));
             if family(&node.op_type) != Family::OfShapes && read(node).any(|tensor| flow.variable.contains(tensor)) {
+                flow.variable_nodes[index] = true;
                 flow.variable.extend(made(node).map(str::to_string));
             }
         }
         for output in graph.output.iter().map(|output| &output.name) {
             if !known.contains(output.as_str()) {
                 problems.model(Reason::OutputNotMade { output: output.clone() });
-            } else if !flow.variable.contains(output) {
+            } else if !flow.variable.contains(output) && problems.is_empty() {
                 problems.model(Reason::OutputConstant { output: output.clone() });
             }
         }
         flow
     }
+}
 
-    /// Says whether a node computes on numbers that depend on the input.
-    pub(super) fn is_variable(&self, node: &NodeProto) -> bool {
-        family(&node.op_type) != Family::OfShapes && read(node).any(|tensor| self.variable.contains(tensor))
+/// Finds which node defines which tensor; the first, where there are several, and that is reported.
+fn makers<'a>(graph: &'a GraphProto, problems: &mut Problems) -> HashMap<&'a str, usize> {
+    let mut makers = HashMap::new();
+    for (index, node) in graph.node.iter().enumerate() {
+        for tensor in made(node) {
+            if *makers.entry(tensor).or_insert(index) != index {
+                problems.node(index, Reason::DefinedTwice { tensor: tensor.into() });
+            }
+        }
     }
+    makers
 }
 
 /// Lists what a node reads; ONNX leaves out an optional input by an empty name.

@@ -1,5 +1,7 @@
 //! The model as a whole: one float32 image in, one tensor out.
 
+use std::collections::HashSet;
+
 use tract_onnx::pb::tensor_proto::DataType;
 use tract_onnx::pb::tensor_shape_proto::{Dimension, dimension};
 use tract_onnx::pb::{GraphProto, TensorShapeProto, ValueInfoProto, type_proto};
@@ -10,19 +12,21 @@ use super::report::Problems;
 /// The most nodes and initialisers that are read; networks have a few hundred, and some steps take quadratic time.
 const LARGEST_GRAPH: usize = 20_000;
 
+/// Checks that there is a graph of a size worth looking at.
+pub(super) fn check_size(graph: &GraphProto) -> Option<Reason> {
+    match graph.node.len() + graph.initializer.len() {
+        _ if graph.node.is_empty() => Some(Reason::NoGraph),
+        nodes if nodes > LARGEST_GRAPH => Some(Reason::TooLarge { nodes, limit: LARGEST_GRAPH }),
+        _ => None,
+    }
+}
+
 /// Checks the graph's input and output, and binds a dynamic batch axis to 1, with a notice.
 ///
 /// Afterwards, unless there is a problem, `graph.input` is the one real input (old files list initialisers too), and
 /// each of its axes has a positive length, the first 1.
 pub(super) fn check(graph: &mut GraphProto, problems: &mut Problems, notices: &mut Vec<String>) {
-    let size = graph.node.len() + graph.initializer.len();
-    if graph.node.is_empty() {
-        return problems.model(Reason::NoGraph);
-    }
-    if size > LARGEST_GRAPH {
-        return problems.model(Reason::TooLarge { nodes: size, limit: LARGEST_GRAPH });
-    }
-    let stored: std::collections::HashSet<&str> = graph.initializer.iter().map(|tensor| tensor.name.as_str()).collect();
+    let stored: HashSet<&str> = graph.initializer.iter().map(|tensor| tensor.name.as_str()).collect();
     graph.input.retain(|input| !stored.contains(input.name.as_str()));
     match &mut graph.input[..] {
         [input] => check_input(input, problems, notices),

@@ -14,6 +14,7 @@ use tract_onnx::tract_core::ops::identity::Identity;
 use tract_onnx::tract_core::ops::nn::{Reduce, Softmax, SoftmaxKind};
 
 use super::constants::LARGEST_TENSOR;
+use super::flow::Flow;
 use super::reason::Reason;
 use super::report::Problems;
 use super::typed::source_node;
@@ -41,6 +42,7 @@ pub(super) struct Constant {
 /// The translation under way.
 pub(super) struct Lowering<'a> {
     pub(super) model: &'a TypedModel,
+    flow: &'a Flow,
     problems: &'a mut Problems,
     nodes: DiGraph<Node, usize>,
     values: HashMap<OutletId, Value>,
@@ -53,9 +55,10 @@ pub(super) struct Lowering<'a> {
 ///
 /// After a refusal the node's value is taken as if it were given, so that what comes after is looked at too. None if
 /// there was a problem, now or before.
-pub(super) fn lower(model: &TypedModel, problems: &mut Problems) -> Option<Graph> {
+pub(super) fn lower(model: &TypedModel, flow: &Flow, problems: &mut Problems) -> Option<Graph> {
     let mut lowering = Lowering {
         model,
+        flow,
         problems,
         nodes: DiGraph::new(),
         values: HashMap::new(),
@@ -71,18 +74,31 @@ pub(super) fn lower(model: &TypedModel, problems: &mut Problems) -> Option<Graph
 impl Lowering<'_> {
     fn node(&mut self, node: &TypedNode) {
         if node.outputs.iter().all(|outlet| outlet.fact.konst.is_some()) {
-            return;
+            return self.constant_node(node);
         }
         let result = self.fact_shape(node).and_then(|shape| self.value_of(node, shape));
         match result {
             Ok(value) => drop(self.values.insert(OutletId::new(node.id, 0), value)),
             Err(reason) => {
-                match source_node(&node.name) {
-                    Some(index) => self.problems.node(index, reason),
-                    None => self.problems.model(reason),
-                }
+                self.refuse(node, reason);
                 self.take_as_given(node);
             }
+        }
+    }
+
+    /// Looks at a constant: the empty result of a node that depends on the input is one to tract.
+    fn constant_node(&mut self, node: &TypedNode) {
+        let from_input = source_node(&node.name).is_some_and(|index| self.flow.variable_nodes[index]);
+        let shape = node.outputs.first().and_then(|outlet| outlet.fact.shape.as_concrete());
+        if let Some(shape) = shape.filter(|shape| from_input && shape.contains(&0)) {
+            self.refuse(node, Reason::Empty { shape: shape.to_vec() });
+        }
+    }
+
+    fn refuse(&mut self, node: &TypedNode, reason: Reason) {
+        match source_node(&node.name) {
+            Some(index) => self.problems.node(index, reason),
+            None => self.problems.model(reason),
         }
     }
 
@@ -91,14 +107,10 @@ impl Lowering<'_> {
         let fact = &node.outputs[0].fact;
         let message = || format!("it is {:?}, which is not fixed", fact.shape);
         let shape = fact.shape.as_concrete().ok_or_else(|| Reason::Shape { message: message() })?;
-        let elements = shape.iter().try_fold(1u64, |product, &dim| product.checked_mul(dim as u64));
-        match elements {
-            Some(1..=LARGEST_TENSOR) => Ok(shape.to_vec()),
-            _ => Err(Reason::Elements {
-                shape: shape.to_vec(),
-                elements: elements.map_or("too many".into(), |elements| elements.to_string()),
-                limit: LARGEST_TENSOR,
-            }),
+        match shape.iter().fold(1, |product: u64, &dim| product.saturating_mul(dim as u64)) {
+            0 => Err(Reason::Empty { shape: shape.to_vec() }),
+            elements if elements > LARGEST_TENSOR => Err(Reason::Elements { elements, limit: LARGEST_TENSOR }),
+            _ => Ok(shape.to_vec()),
         }
     }
 
@@ -211,7 +223,7 @@ impl Lowering<'_> {
             return None;
         }
         if let Err(reason) = self.in_own_shape(outlet) {
-            self.problems.model(reason);
+            self.refuse(&self.model.nodes()[outlet.node], reason);
             return None;
         }
         let output = self.values.get(&outlet)?.node;
@@ -225,19 +237,9 @@ impl Lowering<'_> {
 
     /// The value of a tensor that depends on the input.
     pub(super) fn value(&self, outlet: OutletId) -> Result<Value, Reason> {
-        if let Some(value) = self.values.get(&outlet) {
-            return Ok(value.clone());
-        }
-        // A tensor without elements is a constant to tract, whatever it depends on.
-        let fact = self.model.outlet_fact(outlet).ok();
-        match fact.and_then(|fact| fact.shape.as_concrete()).filter(|shape| shape.contains(&0)) {
-            Some(shape) => {
-                Err(Reason::Elements { shape: shape.to_vec(), elements: "no".into(), limit: LARGEST_TENSOR })
-            }
-            None => {
-                Err(Reason::SecondOutput { tensor: self.model.outlet_label(outlet).unwrap_or_default().to_string() })
-            }
-        }
+        self.values.get(&outlet).cloned().ok_or_else(|| Reason::SecondOutput {
+            tensor: self.model.outlet_label(outlet).unwrap_or_default().to_string(),
+        })
     }
 
     /// Shape of the node that holds a value, whatever tract's view of it is.

@@ -22,6 +22,8 @@ mod typed;
 pub use reason::Reason;
 pub use report::{Label, Problem, Report};
 
+use std::collections::HashSet;
+
 use tract_onnx::pb::{ModelProto, NodeProto};
 use tract_onnx::prelude::Framework;
 
@@ -58,11 +60,15 @@ fn examine(bytes: &[u8], notices: &mut Vec<String>) -> Result<(Option<Graph>, Re
         return Err(Error::NotOnnx { reason: "it holds no graph".into() });
     };
     let mut problems = Problems::new(labels(&graph.node));
+    if let Some(reason) = interface::check_size(graph) {
+        problems.model(reason);
+        return Ok((None, problems.report()));
+    }
     interface::check(graph, &mut problems, notices);
     let flow = Flow::follow(graph, &mut problems);
     tensors::check(graph, |tensor| flow.used.contains(tensor)).for_each(|reason| problems.model(reason));
     nodes::check(graph, &flow, &mut problems);
-    let bounded = constants::check(graph, &flow, &mut problems);
+    let bounded = constants::are_bounded(graph, &flow, &mut problems);
     // Without a fixed input and all weights there are no shapes to look at, and constants without bound are not made.
     let graph = if problems.has_model() || !bounded { None } else { with_shapes(model, &flow, &mut problems) };
     Ok((graph, problems.report()))
@@ -72,7 +78,7 @@ fn examine(bytes: &[u8], notices: &mut Vec<String>) -> Result<(Option<Graph>, Re
 fn with_shapes(mut model: ModelProto, flow: &Flow, problems: &mut Problems) -> Option<Graph> {
     typed::prepare(&mut model, flow);
     let failure = match typed::translate(&model) {
-        Ok(typed) => return lower::lower(&typed, problems).map(tidy::tidy),
+        Ok(typed) => return lower::lower(&typed, flow, problems).map(tidy::tidy),
         Err(failure) => failure,
     };
     if problems.is_empty() {
@@ -85,7 +91,7 @@ fn with_shapes(mut model: ModelProto, flow: &Flow, problems: &mut Problems) -> O
         && let Ok(typed) = typed::translate(&model)
     {
         // Refused operators may be unknown to tract as well; what comes before them can still be looked at.
-        lower::lower(&typed, problems);
+        lower::lower(&typed, flow, problems);
     }
     None
 }
@@ -100,7 +106,7 @@ fn parse(bytes: &[u8]) -> Result<ModelProto, Error> {
 
 /// Names the nodes: by name if it has one of its own, or else by first output, or else by index.
 fn labels(nodes: &[NodeProto]) -> Vec<Label> {
-    let mut taken = std::collections::HashSet::new();
+    let mut taken = HashSet::new();
     let label = |(index, node): (usize, &NodeProto)| {
         let own = [Some(&node.name), node.output.first()].into_iter().flatten();
         let free = own.filter(|name| !name.is_empty()).find(|name| !taken.contains(*name)).cloned();

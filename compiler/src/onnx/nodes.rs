@@ -18,7 +18,7 @@ const LARGEST_WINDOW: i64 = 1 << 16;
 /// Reports every live node that cannot be compiled, whatever the shapes.
 pub(super) fn check(graph: &GraphProto, flow: &Flow, problems: &mut Problems) {
     for (index, node) in graph.node.iter().enumerate().filter(|(index, _)| flow.live[*index]) {
-        let reason = if flow.is_variable(node) { variable_node(node, flow) } else { constant_node(node) };
+        let reason = if flow.variable_nodes[index] { variable_node(node, flow) } else { constant_node(node) };
         if let Some(reason) = reason {
             problems.node(index, reason);
         }

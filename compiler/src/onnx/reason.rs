@@ -39,7 +39,7 @@ pub enum Reason {
     /// The input's shape is unknown, or has no batch axis and another.
     #[error("input `{input}`: {}", match rank {
         None => "its shape is not known".to_string(),
-        Some(rank) => format!("its shape has {rank} axes; a batch axis and at least one more are needed"),
+        Some(rank) => format!("the number of its axes is {rank} and must be at least 2, the batch axis included"),
     })]
     InputRank {
         /// The input.
@@ -90,7 +90,7 @@ pub enum Reason {
         tensor: String,
     },
     /// A tensor whose numbers do not fill its shape.
-    #[error("tensor `{tensor}`: shape {dims:?} needs {needed} numbers of type {data_type}; there are {found}")]
+    #[error("tensor `{tensor}`: shape {dims:?} does not fit the {found} numbers of type {data_type} that are there")]
     TensorLength {
         /// The initialiser, or the attribute that holds it.
         tensor: String,
@@ -98,8 +98,6 @@ pub enum Reason {
         dims: Vec<i64>,
         /// ONNX's name of its type.
         data_type: String,
-        /// Numbers that the shape asks for.
-        needed: String,
         /// Numbers that are there.
         found: usize,
     },
@@ -149,7 +147,7 @@ pub enum Reason {
         tensor: String,
     },
     /// An attribute with a value that has no meaning, or none here.
-    #[error("{attribute} {found} is not supported; {needed}")]
+    #[error("{attribute} = {found} is not supported; {needed}")]
     Attribute {
         /// The attribute.
         attribute: String,
@@ -159,7 +157,7 @@ pub enum Reason {
         needed: String,
     },
     /// A convolution or pooling that is not over images.
-    #[error("it works on {axes} spatial axes; only images, with two, are supported")]
+    #[error("the number of its spatial axes is {axes} and must be 2")]
     SpatialAxes {
         /// The axes.
         axes: usize,
@@ -252,14 +250,18 @@ pub enum Reason {
     /// Weights that are not numbers.
     #[error("its weights hold infinities or NaN")]
     NotFinite,
-    /// A tensor without elements, or with too many.
-    #[error("shape {shape:?} has {elements} elements; between 1 and {limit} are supported")]
-    Elements {
-        /// The shape, as far as it is known.
+    /// A result without elements.
+    #[error("its result has shape {shape:?}, which is empty")]
+    Empty {
+        /// The shape.
         shape: Vec<usize>,
-        /// Their number; a bound where the shape is not known.
-        elements: String,
-        /// The most that a tensor may have.
+    },
+    /// More numbers than any network that could be compiled.
+    #[error("it asks for up to {elements} numbers; at most {limit} are supported")]
+    Elements {
+        /// A bound on the numbers of its result, or of all computed constants so far.
+        elements: u64,
+        /// The most that are supported.
         limit: u64,
     },
     /// A shape that could not be worked out.
@@ -285,7 +287,7 @@ impl Reason {
             Reason::TooLarge { .. } => "simplify the model before (onnxsim, or constant folding in the exporter)",
             Reason::Inputs { .. } => "export a network of one image; make every other input a constant",
             Reason::Outputs { .. } => "export the network with the one output that the client needs",
-            Reason::InputType { .. } => "export in float32, with the image already divided by 255",
+            Reason::InputType { .. } => "export with a float32 input (pixels divided by 255, for instance)",
             Reason::DataType { .. } => "export the network in float32, without casts",
             Reason::InputRank { .. } => "export with a fixed input shape such as [1, channels, height, width]",
             Reason::FixedBatch { .. } => "export with batch size 1, or with a dynamic batch axis",
@@ -311,7 +313,7 @@ impl Reason {
             Reason::NotConstant { .. } => "store it as an initialiser; attention and dynamic weights are not supported",
             Reason::SecondOutput { .. } => "leave the second output unused",
             Reason::Attribute { .. } => "change the layer before export, or write it as supported ones",
-            Reason::SpatialAxes { .. } => "give a signal a height of 1, so that its layers are two-dimensional",
+            Reason::SpatialAxes { .. } => "use two-dimensional layers; a signal can be an image of height 1",
             Reason::Training => "export in evaluation mode (`model.eval()` in PyTorch)",
             Reason::Window { .. } => "make the window smaller, or the image larger",
             Reason::UnevenPadding { .. } => "set count_include_pad to 0, or pad evenly",
@@ -326,6 +328,7 @@ impl Reason {
             Reason::Reduction { .. } => "use GlobalAveragePool, or the mean over both spatial axes",
             Reason::SoftmaxAxes { .. } => "export with opset 13 or later, or flatten to [1, features] before it",
             Reason::NotFinite => "train again; the network has diverged",
+            Reason::Empty { .. } => "make the image larger, or the windows smaller",
             Reason::Elements { .. } => "check the shapes in the model; use smaller images",
             Reason::Shape { .. } => {
                 "check the file with `onnx.checker` and `onnx.shape_inference`, or export with opset 13 to 18"

@@ -28,12 +28,10 @@ pub(super) fn check_tensor(name: &str, tensor: &TensorProto) -> Option<Reason> {
         return Some(Reason::ExternalData { tensor: name.into() });
     }
     let found = numbers_present(tensor)?;
-    let needed = elements(&tensor.dims);
-    (needed != Some(found as u64)).then(|| Reason::TensorLength {
+    (elements(&tensor.dims) != Some(found as u64)).then(|| Reason::TensorLength {
         tensor: name.into(),
         dims: tensor.dims.clone(),
         data_type: data_type_name(tensor.data_type),
-        needed: needed.map_or("an impossible number of".into(), |needed| needed.to_string()),
         found,
     })
 }

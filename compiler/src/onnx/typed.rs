@@ -8,7 +8,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
 use tract_onnx::pb::{GraphProto, ModelProto};
-use tract_onnx::prelude::{Framework, InferenceModelExt, TractResult, TypedModel};
+use tract_onnx::prelude::{
+    Framework, InferenceModelExt, IntoArcTensor, IntoTValue, TractResult, TypedFact, TypedModel,
+};
 
 use super::flow::{self, Flow};
 
@@ -42,7 +44,7 @@ pub(super) fn prepare(model: &mut ModelProto, flow: &Flow) {
         while node.input.last().is_some_and(String::is_empty) {
             node.input.pop();
         }
-        if flow.is_variable(&node) && node.output.iter().skip(1).all(|output| !flow.used.contains(output)) {
+        if flow.variable_nodes[index] && node.output.iter().skip(1).all(|output| !flow.used.contains(output)) {
             node.output.truncate(1);
         }
         graph.node.push(node);
@@ -99,14 +101,40 @@ pub(super) fn translate(model: &ModelProto) -> Result<TypedModel, Failure> {
 fn typed(model: &ModelProto) -> TractResult<TypedModel> {
     let mut typed = tract_onnx::onnx().with_ignore_value_info(true).model_for_proto_model(model)?.into_typed()?;
     typed.prop_consts()?;
-    typed.into_compact()
+    let mut typed = typed.into_compact()?;
+    compute_constants(&mut typed)?;
+    Ok(typed)
 }
 
-/// Shortens a message of tract to its first line, without the names given here.
+/// Computes the constants that tract leaves for later: large ones with several readers.
+fn compute_constants(model: &mut TypedModel) -> TractResult<()> {
+    for id in model.eval_order()? {
+        let node = model.node(id);
+        if node.inputs.is_empty() || node.outputs.iter().any(|outlet| outlet.fact.konst.is_some()) {
+            continue;
+        }
+        let constant = |fact: &&TypedFact| fact.konst.clone().map(IntoTValue::into_tvalue);
+        let inputs: Option<_> = model.node_input_facts(id)?.iter().map(constant).collect();
+        let Some(inputs) = inputs else { continue };
+        let Some(results) = node.op().eval_out_of_plan(inputs)? else { continue };
+        for (outlet, result) in model.node_mut(id).outputs.iter_mut().zip(results) {
+            outlet.fact.konst = Some(result.into_arc_tensor());
+        }
+    }
+    Ok(())
+}
+
+/// Shortens a message of tract to its first line, and puts its commonest one in words.
 fn plain(message: &str) -> String {
     const LONGEST: usize = 200;
-    let line = message.lines().next().unwrap_or_default();
-    line.chars().take(LONGEST).collect::<String>().replace(PREFIX, "node ")
+    let line: String = message.lines().next().unwrap_or_default().chars().take(LONGEST).collect();
+    let unlike = line.strip_prefix("Impossible to unify ").and_then(|rest| rest.split_once(" with "));
+    let bare = |term: &str| {
+        let term = term.trim_end_matches('.');
+        let inner = ["Val(", "Sym("].iter().find_map(|wrap| term.strip_prefix(wrap)?.strip_suffix(')'));
+        inner.unwrap_or(term).to_lowercase()
+    };
+    unlike.map_or(line.clone(), |(left, right)| format!("{} does not match {}", bare(left), bare(right)))
 }
 
 /// Calls `work`; a panic on this thread becomes its message and is not printed.

@@ -409,3 +409,18 @@ fn dense_layers_have_their_weights_in_order() {
     assert_eq!(weights[..], [1.0, 4.0, 2.0, 5.0, 3.0, 6.0]);
     assert_eq!(bias[..], [0.0; 3]);
 }
+
+#[test]
+fn large_weights_with_two_readers() {
+    // 5 MB, transposed for two layers at once: more than tract computes twice.
+    let side = 1120;
+    let model = Builder::new(&[1, side as i64])
+        .weights("w", &[side as i64, side as i64], &numbers(side * side, 1))
+        .node("transpose", "Transpose", &["w"], "wt")
+        .ints("perm", &[1, 0])
+        .weights("scale", &[1], &[0.01])
+        .node("shrink", "Mul", &["wt", "scale"], "ws")
+        .node("first", "MatMul", &["x", "ws"], "a")
+        .node("second", "MatMul", &["a", "ws"], "y");
+    assert_eq!(kinds(&same_as_tract(&model.bytes("y"), &[1, side])), ["Input", "Gemm", "Gemm"]);
+}

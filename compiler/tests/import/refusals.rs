@@ -232,6 +232,30 @@ fn a_kernel_larger_than_the_image_leaves_nothing() {
 }
 
 #[test]
+fn many_small_requests_for_memory_count_together() {
+    let mut model = image().integers("shape", &[2, 1 << 13, 1 << 13]).node("sum0", "Identity", &["x"], "s0");
+    for step in 0..30 {
+        let (fill, from, to) = (format!("c{step}"), format!("s{step}"), format!("s{}", step + 1));
+        model = model.node(&format!("fill{step}"), "ConstantOfShape", &["shape"], &fill);
+        model = model.node(&format!("sum{}", step + 1), "Add", &[&from, &fill], &to);
+    }
+    let report = onnx::check(&model.bytes("s30")).expect("it parses");
+    assert!(matches!(report.problems[..], [onnx::Problem { reason: Reason::Elements { .. }, .. }]), "{report}");
+}
+
+#[test]
+fn constants_of_unknown_size_are_not_made() {
+    let model = image()
+        .weights("from", &[], &[0.0])
+        .weights("to", &[], &[1e10])
+        .weights("step", &[], &[1.0])
+        .node("range", "Range", &["from", "to", "step"], "r")
+        .node("add", "Add", &["x", "r"], "y");
+    let report = onnx::check(&model.bytes("y")).expect("it parses");
+    assert!(matches!(report.problems[..], [onnx::Problem { reason: Reason::Operator, .. }]), "{report}");
+}
+
+#[test]
 fn unused_weights_may_be_broken() {
     let mut model = image().node("relu", "Relu", &["x"], "y");
     let data_location = Some(DataLocation::External as i32);
