@@ -3,7 +3,7 @@
 use chococ_plans::file::{sha256, to_text};
 
 use crate::Desk;
-use crate::builder::Builder;
+use crate::builder::{Builder, numbers};
 
 #[test]
 fn files_that_are_no_model() {
@@ -36,6 +36,83 @@ fn nodes_that_cannot_be_compiled() {
     desk.write("odd.onnx", &model);
     insta::assert_snapshot!(desk.fail(&["check", "odd.onnx"]));
     insta::assert_snapshot!(desk.fail(&["compile", "odd.onnx"]));
+}
+
+#[test]
+fn check_lists_every_node_however_many() {
+    let desk = Desk::new();
+    let tensors: Vec<String> = (0..=40).map(|index| format!("t{index}")).collect();
+    let chain = tensors.windows(2).fold(Builder::new(&[1, 4]).node("start", "Sin", &["x"], "t0"), |chain, pair| {
+        chain.node(&format!("to {}", pair[1]), "Sin", &[&pair[0]], &pair[1])
+    });
+    desk.write("long.onnx", &chain.bytes("t40"));
+    let text = desk.fail(&["check", "long.onnx"]);
+    assert!(text.starts_with("error: long.onnx: 41 of 41 nodes cannot be compiled\n"), "{text}");
+    assert!(tensors[1..].iter().all(|tensor| text.contains(&format!("node `to {tensor}` (Sin)"))), "{text}");
+}
+
+#[test]
+fn check_counts_what_concerns_the_model_apart() {
+    let desk = Desk::new();
+    desk.write("batch.onnx", &Builder::new(&[2, 4]).node("sine", "Sin", &["x"], "y").bytes("y"));
+    insta::assert_snapshot!(desk.fail(&["check", "batch.onnx"]));
+    desk.write("relu.onnx", &Builder::new(&[2, 4]).node("relu", "Relu", &["x"], "y").bytes("y"));
+    insta::assert_snapshot!(desk.fail(&["check", "relu.onnx"]));
+}
+
+/// A network of supported operators that `compile` refuses is one that `check` refuses too.
+#[test]
+fn an_image_too_large_for_any_ciphertext() {
+    let desk = Desk::new();
+    let model = Builder::new(&[1, 1, 224, 224])
+        .weights("w", &[1, 1, 3, 3], &numbers(9, 1))
+        .node("wide", "Conv", &["x", "w"], "y")
+        .ints("pads", &[1, 1, 1, 1])
+        .bytes("y");
+    desk.write("photo.onnx", &model);
+    insta::assert_snapshot!(desk.fail(&["check", "photo.onnx"]));
+    let text = desk.fail(&["compile", "photo.onnx"]);
+    assert!(text.contains("node `wide` (Conv)") && text.ends_with("exit code 4"), "{text}");
+}
+
+#[test]
+fn outputs_that_would_do_harm() {
+    let desk = Desk::new();
+    let model = desk.model("logreg");
+    let whole = std::fs::read(model.path()).expect("it is part of this repository");
+    desk.write("calib.safetensors", b"no archive");
+    std::fs::create_dir(desk.path("folder")).expect("the folder is writable");
+    for (name, output) in [
+        ("model", "logreg.onnx"),
+        ("model_spelled_otherwise", "folder/../logreg.onnx"),
+        ("folder", "folder"),
+        ("no_folder", "nowhere/plan.ron"),
+        ("weights", "plan.safetensors"),
+        ("nothing", ".."),
+    ] {
+        insta::assert_snapshot!(format!("output_{name}"), desk.fail(&["compile", "logreg.onnx", "-o", output]));
+    }
+    let arguments = ["compile", "logreg.onnx", "--calibrate", "calib.safetensors", "-o", "calib.ron"];
+    insta::assert_snapshot!("output_calibration", desk.fail(&arguments));
+    assert_eq!(desk.files(), ["calib.safetensors", "folder", "logreg.onnx"], "nothing was written");
+    assert!(std::fs::read(desk.path("logreg.onnx")).expect("it is still there") == whole, "the model is as it was");
+}
+
+#[test]
+fn a_reader_that_has_gone_away_is_no_failure() {
+    let desk = Desk::compiled();
+    let code = |arguments: &[&str]| {
+        let closed = || {
+            let (reader, writer) = std::io::pipe().expect("a pipe");
+            drop(reader);
+            writer
+        };
+        let mut command = desk.command(arguments);
+        command.stdout(closed()).stderr(closed()).status().expect("the binary runs").code()
+    };
+    assert_eq!(code(&["inspect", "lenet5_small.ron", "--json"]), Some(0));
+    assert_eq!(code(&["inspect", "missing.ron"]), Some(3));
+    assert_eq!(code(&["compile", "lenet5_small.onnx", "-v"]), Some(0));
 }
 
 #[test]
@@ -75,7 +152,7 @@ fn calibration_data_that_does_not_fit() {
 fn plans_that_are_damaged_or_of_another_kind() {
     let desk = Desk::compiled();
     let text = std::fs::read_to_string(desk.path("lenet5_small.ron")).expect("it was written");
-    // A digit of a prime, somewhere in the middle.
+    // One digit, somewhere in the middle.
     desk.write("flipped.ron", text.replacen("digit_bits: 2", "digit_bits: 3", 1).as_bytes());
     desk.write("cut.ron", &text.as_bytes()[..text.len() / 2]);
     let (body, _) = text.trim_end().rsplit_once('\n').expect("a checksum in the last line");

@@ -37,9 +37,14 @@ impl Desk {
         std::fs::copy(from, self.path(name)).expect("both are readable and writable");
     }
 
-    fn run(&self, arguments: &[&str]) -> Output {
+    fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_chococ"));
-        command.current_dir(self.folder.path()).args(arguments).output().expect("the binary runs")
+        command.current_dir(self.folder.path()).args(arguments);
+        command
+    }
+
+    fn run(&self, arguments: &[&str]) -> Output {
+        self.command(arguments).output().expect("the binary runs")
     }
 
     /// Runs a command that must succeed; returns what it printed on standard output.

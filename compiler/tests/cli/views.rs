@@ -1,11 +1,27 @@
 //! What `compile` writes and what `inspect` shows.
 
 use crate::Desk;
+use crate::builder::{Builder, numbers};
 
 #[test]
 fn compile_writes_a_plan_and_its_weights() {
     let desk = Desk::compiled();
     assert_eq!(desk.files(), ["calib.npz", "lenet5_small.onnx", "lenet5_small.ron", "lenet5_small.safetensors"]);
+}
+
+/// What stands behind a dot may be all that tells two models apart.
+#[test]
+fn models_with_dots_in_their_names_have_plans_of_their_own() {
+    let desk = Desk::new();
+    let model = desk.model("logreg");
+    for name in ["net.v1.onnx", "net.v2.onnx"] {
+        desk.copy(&model.path(), name);
+        desk.succeed(&["compile", name]);
+    }
+    desk.succeed(&["compile", "logreg.onnx", "-o", "net.v3"]);
+    let plans =
+        ["net.v1.ron", "net.v1.safetensors", "net.v2.ron", "net.v2.safetensors", "net.v3", "net.v3.safetensors"];
+    assert!(plans.iter().all(|name| desk.files().contains(&name.to_string())), "{:?}", desk.files());
 }
 
 #[test]
@@ -42,9 +58,35 @@ fn verbose_shows_what_was_rejected() {
 
 #[test]
 fn the_summary_fits_a_screen() {
+    let fits = |text: &str, lines: usize, columns: usize| {
+        text.lines().count() <= lines && text.lines().all(|line| line.chars().count() <= columns)
+    };
+    let desk = Desk::new();
+    // The one of the paper on the smallest of screens; one with many stages and long names still in width.
+    for (name, lines, columns) in [("lenet5_large", 24, 80), ("mobilenet_fashion", 30, 100)] {
+        desk.model(name);
+        desk.succeed(&["compile", &format!("{name}.onnx")]);
+        let text = desk.succeed(&["inspect", &format!("{name}.ron")]);
+        assert!(fits(&text, lines, columns), "{text}");
+    }
     let text = Desk::compiled().succeed(&["inspect", "lenet5_small.ron"]);
-    assert!(text.lines().count() <= 24 && text.lines().all(|line| line.chars().count() <= 100), "{text}");
+    assert!(fits(&text, 24, 80), "{text}");
     insta::assert_snapshot!(text);
+}
+
+/// Between two linear layers in a row the client decrypts and encrypts, though no operator is its own.
+#[test]
+fn a_graph_shows_every_crossing() {
+    let desk = Desk::new();
+    let model = Builder::new(&[1, 6])
+        .weights("v", &[6, 5], &numbers(30, 1))
+        .weights("w", &[5, 3], &numbers(15, 2))
+        .node("first", "MatMul", &["x", "v"], "a")
+        .node("second", "MatMul", &["a", "w"], "y")
+        .bytes("y");
+    desk.write("two.onnx", &model);
+    desk.succeed(&["compile", "two.onnx"]);
+    insta::assert_snapshot!(desk.succeed(&["inspect", "two.ron", "--dot"]));
 }
 
 #[test]

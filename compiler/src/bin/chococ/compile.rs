@@ -1,5 +1,6 @@
 //! `chococ compile`: an ONNX network in, a plan and its weights out.
 
+use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -11,16 +12,18 @@ use chococ_plans::input::read_samples;
 use chococ_plans::packing::{Alignment, Packing};
 use indicatif::{ProgressBar, ProgressStyle};
 
-use crate::failure::{Failure, read_model};
+use crate::failure::{EXIT_CODES, Failure, read_model};
 use crate::inspect::table::{kilobytes, table};
+use crate::tell;
 
 /// Calibration inputs that are read at most: far more than make a difference, and no file fills the memory.
 const CALIBRATION_INPUTS: usize = 10_000;
 
 /// What to compile, and how.
 #[derive(clap::Args)]
+#[command(after_help = EXIT_CODES)]
 pub struct Arguments {
-    /// The network
+    /// The network, an ONNX file
     model: PathBuf,
     /// Inputs to take the ranges of activations from: some hundred real ones, as `images` in an .npz file
     #[arg(long, value_name = "FILE.npz")]
@@ -28,11 +31,11 @@ pub struct Arguments {
     /// Where to write the plan; its weights go beside it [default: the model's name with .ron, in this folder]
     #[arg(short, long, value_name = "PLAN.ron")]
     output: Option<PathBuf>,
-    /// Bits of an activation that crosses the wire
-    #[arg(long, default_value_t = 4, value_parser = clap::value_parser!(u32).range(2..=8))]
+    /// Bits of an activation that crosses the wire, 2 to 8
+    #[arg(long, value_name = "BITS", default_value_t = 4, value_parser = clap::value_parser!(u32).range(2..=8))]
     activation_bits: u32,
-    /// Bits of a weight, sign included
-    #[arg(long, default_value_t = 4, value_parser = clap::value_parser!(u32).range(2..=8))]
+    /// Bits of a weight, sign included, 2 to 8
+    #[arg(long, value_name = "BITS", default_value_t = 4, value_parser = clap::value_parser!(u32).range(2..=8))]
     weight_bits: u32,
     /// How rotated windows are kept from reading beyond the image
     #[arg(long, value_enum, default_value_t = PackingChoice::Auto)]
@@ -77,16 +80,7 @@ fn ring_degree(text: &str) -> Result<usize, String> {
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let path = &arguments.model;
     let model = read_model(path)?;
-    let plan_path = match &arguments.output {
-        Some(path) => path.clone(),
-        None => PathBuf::from(path.file_stem().unwrap_or_default()).with_extension("ron"),
-    };
-    let weights_path = plan_path.with_extension("safetensors");
-    let inputs = [Some(path), arguments.calibrate.as_ref()];
-    let replaces_input = inputs.into_iter().flatten().any(|input| *input == plan_path || *input == weights_path);
-    if plan_path.file_stem().is_none() || weights_path == plan_path || replaces_input {
-        return Err(Failure::OutputName(plan_path));
-    }
+    let (plan_path, weights_path) = outputs(arguments)?;
     let options = Options {
         model_file: name_of(path),
         weights_file: name_of(&weights_path),
@@ -101,8 +95,46 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     bar.finish_and_clear();
     let compiled = compiled.map_err(|error| Failure::Compile { path: path.clone(), error })?;
     file::write(&plan_path, &compiled.plan, &compiled.weights)?;
-    report(&compiled, &plan_path, arguments.verbose);
+    tell(&report(&compiled, &plan_path, arguments.verbose));
     Ok(())
+}
+
+/// Names the plan's file and that of its weights, before time is spent on what could not be written there.
+fn outputs(arguments: &Arguments) -> Result<(PathBuf, PathBuf), Failure> {
+    let plan = match &arguments.output {
+        Some(path) => path.clone(),
+        None => with_suffix(Path::new(arguments.model.file_stem().unwrap_or_default()), ".ron"),
+    };
+    if plan.file_name().is_none() || plan.is_dir() || plan.extension().is_some_and(|end| end == "safetensors") {
+        return Err(Failure::OutputName(plan));
+    }
+    if let Some(folder) = plan.parent().filter(|folder| !folder.as_os_str().is_empty() && !folder.is_dir()) {
+        return Err(Failure::OutputFolder(folder.to_owned()));
+    }
+    // Only .ron makes way: the end of another name may be what tells two plans apart.
+    let weights = match plan.extension().is_some_and(|end| end == "ron") {
+        true => plan.with_extension("safetensors"),
+        false => with_suffix(&plan, ".safetensors"),
+    };
+    let inputs = [Some(&arguments.model), arguments.calibrate.as_ref()];
+    for output in [&plan, &weights] {
+        if inputs.into_iter().flatten().any(|input| same_file(input, output)) {
+            return Err(Failure::Overwrites(output.clone()));
+        }
+    }
+    Ok((plan, weights))
+}
+
+/// A path with more at its end, whatever dots are in its name.
+fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
+    let mut longer = path.as_os_str().to_owned();
+    longer.push(suffix);
+    PathBuf::from(longer)
+}
+
+/// Says whether two paths lead to one file that exists, however they are spelled.
+fn same_file(a: &Path, b: &Path) -> bool {
+    matches!((a.canonicalize(), b.canonicalize()), (Ok(a), Ok(b)) if a == b)
 }
 
 /// Calibration images with a description, read in the shape that the network takes.
@@ -127,32 +159,28 @@ fn spinner() -> ProgressBar {
     bar
 }
 
-fn report(compiled: &Compiled, plan_path: &Path, verbose: bool) {
-    for notice in &compiled.notices {
-        eprintln!("note: {notice}");
-    }
+/// What a user should know of a compilation, and a few lines on what came of it.
+fn report(compiled: &Compiled, plan_path: &Path, verbose: bool) -> String {
+    let mut text = String::new();
+    let mut line = |content: String| writeln!(text, "{content}").expect("writing to a string never fails");
+    compiled.notices.iter().for_each(|notice| line(format!("note: {notice}")));
     if verbose {
-        eprintln!("{}", quantization(&compiled.quantization));
-        compiled.search.iter().for_each(|search| eprintln!("{}", tried(search)));
+        line(quantization(&compiled.quantization));
+        compiled.search.iter().for_each(|search| line(tried(search)));
     }
     let plan = &compiled.plan;
-    let cost = plan.cost();
-    let budget = plan.server_stages().map(|stage| stage.budget.reply_bits).fold(f64::INFINITY, f64::min);
-    eprintln!(
-        "{}: {} server stages, weights in {}",
-        plan_path.display(),
-        plan.server_stages().count(),
-        plan.weights.file
-    );
-    eprintln!(
+    let (cost, stages) = (plan.cost(), plan.server_stages().count());
+    line(format!("{}: {stages} server stages, weights in {}", plan_path.display(), plan.weights.file));
+    line(format!(
         "  {} kB up and {} kB down an inference, {} kB of Galois keys once a session",
         kilobytes(cost.bytes_up),
         kilobytes(cost.bytes_down),
         kilobytes(plan.galois_bytes())
-    );
-    if budget.is_finite() {
-        eprintln!("  smallest estimated noise budget {budget:.1} bits");
+    ));
+    if let Some(budget) = plan.server_stages().map(|stage| stage.budget.reply_bits).min_by(f64::total_cmp) {
+        line(format!("  smallest estimated noise budget {budget:.1} bits"));
     }
+    text
 }
 
 /// What was decided about each layer's ranges.

@@ -1,4 +1,4 @@
-//! The stages as a graph for Graphviz: the client's on the left, the server's on the right.
+//! The stages as a graph for Graphviz: the client's rounded, the server's grey, shapes and bytes on the edges.
 
 use std::fmt::Write;
 
@@ -11,42 +11,59 @@ use crate::inspect::table::kilobytes;
 /// The graph.
 pub fn show(checked: &CheckedPlan) -> String {
     let plan = checked.plan();
-    let mut text = String::from("digraph plan {\n  rankdir = TB;\n  node [shape = box, fontname = \"sans-serif\"];\n");
+    let mut text = String::from("digraph plan {\n  node [shape = box, fontname = \"sans-serif\"];\n");
     let mut line = |content: String| writeln!(text, "  {content}").expect("writing to a string never fails");
-    line(format!("input [label = \"input {:?}\", style = rounded];", plan.input_shape));
-    let mut last = "input".to_owned();
-    // Bytes of the reply that the next stage starts from.
-    let mut received: Option<usize> = None;
+    line("input [label = \"input\", style = rounded];".to_owned());
+    // The node drawn last, the shape that leaves it, and the bytes that carry it if the server sends them.
+    let mut last = ("input".to_owned(), plan.input_shape.clone(), None);
     for (index, stage) in plan.stages.iter().enumerate() {
         let node = format!("stage{index}");
-        let edge = received.take().map_or(String::new(), |bytes| format!(" [label = \"{} kB\"]", kilobytes(bytes)));
         match stage {
             Stage::Client(steps) => {
                 let kinds: Vec<String> =
                     steps.iter().map(|step| format!("{} {:?}", step.op.kind(), step.shape)).collect();
                 line(format!("{node} [label = \"{}\", style = rounded];", kinds.join("\\n")));
-                line(format!("{last} -> {node}{edge};"));
+                line(edge(&last.0, &node, &last.1, last.2));
+                let shape = steps.last().map_or(last.1, |step| step.shape.clone());
+                last = (node, shape, None);
             }
             Stage::Server(server) => {
-                let label = format!("{}\\n{}", escaped(&server.layer.name), computes(&server.layer.operator));
-                line(format!("{node} [label = \"{label}\", style = filled, fillcolor = lightgrey];"));
-                let up = kilobytes(server.cost.bytes_up);
-                match edge.is_empty() {
-                    true => line(format!("{last} -> {node} [label = \"{up} kB\"];")),
-                    // Two server stages in a row: the client lies between them.
-                    false => line(format!("{last} -> {node} [label = \"back, and {up} kB\"];")),
+                if last.2.is_some() {
+                    // Two server stages in a row: the client decrypts, quantises and encrypts in between.
+                    let client = format!("client{index}");
+                    line(format!("{client} [label = \"quantise\", style = rounded];"));
+                    line(edge(&last.0, &client, &last.1, last.2));
+                    last.0 = client;
                 }
-                received = Some(server.cost.bytes_down);
+                let (operator, cost) = (&server.layer.operator, &server.cost);
+                let label = format!("{}\\n{}", escaped(&server.layer.name), computes(operator));
+                line(format!("{node} [label = \"{label}\", style = filled, fillcolor = lightgrey];"));
+                line(edge(&last.0, &node, &operator.input_shape(), Some(cost.bytes_up)));
+                last = (node, operator.output_shape(), Some(cost.bytes_down));
             }
         }
-        last = node;
     }
-    let edge = received.map_or(String::new(), |bytes| format!(" [label = \"{} kB\"]", kilobytes(bytes)));
     line("output [label = \"answer\", style = rounded];".to_owned());
-    line(format!("{last} -> output{edge};"));
+    line(edge(&last.0, "output", &last.1, last.2));
     text + "}\n"
+}
+
+/// An edge with the shape that passes along it, and the bytes where it crosses the wire.
+fn edge(from: &str, to: &str, shape: &[usize], bytes: Option<usize>) -> String {
+    let bytes = bytes.map_or(String::new(), |bytes| format!("\\n{} kB", kilobytes(bytes)));
+    format!("{from} -> {to} [label = \"{shape:?}{bytes}\"];")
 }
 
 fn escaped(name: &str) -> String {
     name.replace('\\', "\\\\").replace('"', "\\\"")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_cannot_end_a_label() {
+        assert_eq!(escaped(r#"a"b\"#), r#"a\"b\\"#);
+    }
 }

@@ -11,13 +11,14 @@ use std::path::PathBuf;
 
 use chococ_plans::file::read_plan;
 
-use crate::failure::Failure;
+use crate::failure::{EXIT_CODES, Failure};
 use crate::print;
 
 /// What to show.
 #[derive(clap::Args)]
+#[command(after_help = format!("A kB is 1000 bytes; log2 q and log2 t are in bits.\n\n{EXIT_CODES}"))]
 pub struct Arguments {
-    /// The plan
+    /// The plan, a .ron file
     plan: PathBuf,
     #[command(flatten)]
     view: View,
@@ -27,16 +28,16 @@ pub struct Arguments {
 #[derive(clap::Args)]
 #[group(multiple = false)]
 struct View {
-    /// Noise budgets of each stage, step by step
+    /// Noise budgets of each stage in bits: after encryption, after evaluation, in the reply
     #[arg(long)]
     noise: bool,
-    /// Everything about each stage, a row each
+    /// A row a stage: packing, parameters, ciphertexts, bytes, operations, budget, what it won against
     #[arg(long)]
     stages: bool,
-    /// One JSON document
+    /// One JSON document; sizes in bytes, budgets in bits
     #[arg(long)]
     json: bool,
-    /// A graph of the stages for Graphviz
+    /// A graph for Graphviz: client and server stages, shapes and bytes on its edges
     #[arg(long)]
     dot: bool,
 }

@@ -3,7 +3,7 @@
 use chococ_plans::check::{CheckedPlan, CheckedStage};
 use chococ_plans::cost::Cost;
 use chococ_plans::noise::Budget;
-use chococ_plans::plan::{FileId, Quantization, RunnerUp, Security};
+use chococ_plans::plan::{FileId, Quantization, Security};
 use serde::Serialize;
 
 use crate::inspect::summary::computes;
@@ -38,7 +38,14 @@ struct StageReport<'a> {
     result_values: u64,
     budget: &'a Budget,
     cost: &'a Cost,
-    runner_up: Option<&'a RunnerUp>,
+    runner_up: Option<RunnerUpReport>,
+}
+
+#[derive(Serialize)]
+struct RunnerUpReport {
+    packing: String,
+    ring_degree: usize,
+    bytes: usize,
 }
 
 impl<'a> StageReport<'a> {
@@ -59,7 +66,11 @@ impl<'a> StageReport<'a> {
             result_values: stage.layer.width(),
             budget: &stage.budget,
             cost: &stage.cost,
-            runner_up: stage.runner_up.as_ref(),
+            runner_up: stage.runner_up.as_ref().map(|second| RunnerUpReport {
+                packing: second.packing.to_string(),
+                ring_degree: second.ring_degree,
+                bytes: second.bytes,
+            }),
         }
     }
 }

@@ -56,7 +56,7 @@ pub fn show(checked: &CheckedPlan) -> String {
             format!("{} + {}", cost.hoisted_rotations, cost.rotations),
             format!("{}{masks}", cost.products),
             format!("{:.1} bits", stage.stage.budget.reply_bits),
-            stage.stage.runner_up.as_ref().map_or("nothing else fits".to_owned(), |second| {
+            stage.stage.runner_up.as_ref().map_or("others cost more or do not fit".to_owned(), |second| {
                 format!("{}, N = {}\n{} kB", second.packing, second.ring_degree, kilobytes(second.bytes))
             }),
         ]);

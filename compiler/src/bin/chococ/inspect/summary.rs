@@ -3,7 +3,7 @@
 use chococ_plans::check::CheckedPlan;
 use chococ_plans::op::Linear;
 
-use crate::inspect::table::{kilobytes, table};
+use crate::inspect::table::{kilobytes, narrow_table};
 
 /// Says what a stage computes, in a few words.
 pub fn computes(operator: &Linear) -> String {
@@ -11,15 +11,18 @@ pub fn computes(operator: &Linear) -> String {
         Linear::Conv(conv) => {
             let [channels, height, width] = conv.input;
             let [kernel_height, kernel_width] = conv.kernel;
+            let [depthwise, grouped] = [conv.groups == channels && channels > 1, conv.groups > 1];
+            let kind = if depthwise { "depthwise" } else { "conv" };
             let mut text =
-                format!("conv {kernel_height}x{kernel_width} {channels}->{} @{height}x{width}", conv.output[0]);
-            if conv.strides != [1, 1] {
-                text += &format!(" stride {}x{}", conv.strides[0], conv.strides[1]);
+                format!("{kind} {kernel_height}x{kernel_width} {channels}->{} @{height}x{width}", conv.output[0]);
+            for (word, pair) in [("stride", conv.strides), ("dilation", conv.dilations)] {
+                match pair {
+                    [1, 1] => {}
+                    [vertical, horizontal] if vertical == horizontal => text += &format!(" {word} {vertical}"),
+                    [vertical, horizontal] => text += &format!(" {word} {vertical}x{horizontal}"),
+                }
             }
-            if conv.dilations != [1, 1] {
-                text += &format!(" dilation {}x{}", conv.dilations[0], conv.dilations[1]);
-            }
-            if conv.groups > 1 {
+            if grouped && !depthwise {
                 text += &format!(" {} groups", conv.groups);
             }
             text
@@ -28,13 +31,19 @@ pub fn computes(operator: &Linear) -> String {
     }
 }
 
+/// Columns of a screen.
+const WIDTH: usize = 80;
+
+/// Characters of a stage's name that are shown; `--stages` shows all of it.
+const NAME: usize = 18;
+
 /// The summary.
 pub fn show(checked: &CheckedPlan) -> String {
     let plan = checked.plan();
-    let mut rows = table(&["stage", "computes", "packing", "N", "kB up", "kB down", "budget"]);
+    let mut rows = narrow_table(&["stage", "computes", "packing", "N", "kB up", "kB down", "budget"]);
     for stage in checked.server_stages() {
         rows.add_row([
-            stage.stage.layer.name.clone(),
+            shortened(&stage.stage.layer.name),
             computes(&stage.stage.layer.operator),
             stage.layout.packing.alignment.to_string(),
             stage.parameters.ring_degree.to_string(),
@@ -44,43 +53,42 @@ pub fn show(checked: &CheckedPlan) -> String {
         ]);
     }
     let (cost, keys) = (plan.cost(), plan.key_sets.iter().map(|set| set.galois.len()).sum::<usize>());
-    format!(
-        "model     {} (SHA-256 {}...)\n\
-         input     {:?}\n\
-         quantised {} activation bits, {} weight bits; ranges from {}\n\
-         weights   {} (the server's alone)\n\n\
-         {rows}\n\n\
-         per inference  {} kB: {} up, {} down, in {} round trips\n\
-         Galois keys    {} kB: {keys} keys, once a session\n\
-         security       {}\n\
-         threat model   {}\n",
-        plan.model.file,
-        plan.model.sha256.chars().take(12).collect::<String>(),
-        plan.input_shape,
-        plan.quantization.activation_bits,
-        plan.quantization.weight_bits,
-        plan.quantization.calibration,
-        plan.weights.file,
-        kilobytes(cost.bytes()),
-        kilobytes(cost.bytes_up),
-        kilobytes(cost.bytes_down),
-        plan.server_stages().count(),
-        kilobytes(plan.galois_bytes()),
-        indented(&format!("{} bits, classical, by {}", plan.security.bits, plan.security.table)),
-        indented(&plan.security.threat_model),
-    )
+    let (bytes, up, down) = (kilobytes(cost.bytes()), kilobytes(cost.bytes_up), kilobytes(cost.bytes_down));
+    let (trips, quantization, security) = (plan.server_stages().count(), &plan.quantization, &plan.security);
+    let bits = format!("{} activation bits, {} weight bits", quantization.activation_bits, quantization.weight_bits);
+    let hash: String = plan.model.sha256.chars().take(12).collect();
+    [
+        entry("model", 10, &format!("{} (SHA-256 {hash}...)", plan.model.file)),
+        entry("input", 10, &format!("{:?}", plan.input_shape)),
+        entry("quantised", 10, &format!("{bits}; ranges from {}", quantization.calibration)),
+        entry("weights", 10, &format!("{} (the server's alone)", plan.weights.file)),
+        format!("\n{}\n\n", rows.trim_fmt()),
+        entry("per inference", 15, &format!("{bytes} kB: {up} up, {down} down, in {trips} round trips")),
+        entry("Galois keys", 15, &format!("{} kB: {keys} keys, once a session", kilobytes(plan.galois_bytes()))),
+        entry("security", 15, &format!("{} bits, classical, by {}", security.bits, security.table)),
+        entry("threat model", 15, &security.threat_model),
+    ]
+    .concat()
 }
 
-/// Breaks a sentence into lines of at most 80 characters, below one another.
-fn indented(text: &str) -> String {
+/// A name, or the end of it, which is where the names that exporters make up differ.
+fn shortened(name: &str) -> String {
+    match name.chars().count() {
+        length if length > NAME => format!("...{}", name.chars().skip(length - (NAME - 3)).collect::<String>()),
+        _ => name.to_owned(),
+    }
+}
+
+/// A label, and a text beside it that is broken into lines where the screen ends.
+fn entry(label: &str, indent: usize, text: &str) -> String {
     let mut lines = vec![String::new()];
     for word in text.split(' ') {
         let line = lines.last_mut().expect("it starts with one line");
-        match line.len() + word.len() < 80 {
-            true if line.is_empty() => line.push_str(word),
+        match indent + line.chars().count() + 1 + word.chars().count() <= WIDTH {
+            _ if line.is_empty() => line.push_str(word),
             true => *line += &format!(" {word}"),
             false => lines.push(word.to_owned()),
         }
     }
-    lines.join(&format!("\n{}", " ".repeat(15)))
+    format!("{label:indent$}{}\n", lines.join(&format!("\n{:indent$}", "")))
 }
