@@ -1,5 +1,6 @@
 //! Reads and writes plans: RON text that ends in a checksum, with the weights in a file beside it.
 
+use std::fmt;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
@@ -25,7 +26,7 @@ pub struct FileError {
 #[derive(Debug, thiserror::Error)]
 pub enum FileProblem {
     /// The system cannot read or write it.
-    #[error(transparent)]
+    #[error("{0}\n  try: check the path and its permissions")]
     Io(#[from] std::io::Error),
     /// No checksum at the end.
     #[error("the plan does not end in a checksum: it is cut short, or no plan\n  try: compile the model again")]
@@ -49,7 +50,7 @@ pub enum FileProblem {
     #[error("no plan: {0}\n  try: compile the model again")]
     Syntax(String),
     /// A plan that does not hold together.
-    #[error(transparent)]
+    #[error(fmt = with_cure)]
     Plan(#[from] PlanError),
     /// No weights beside the plan.
     #[error("the plan's weights are missing\n  try: keep the file beside the plan, or compile the model again")]
@@ -68,6 +69,14 @@ pub enum FileProblem {
     /// Weights that do not fit the plan.
     #[error(transparent)]
     Weights(#[from] WeightsError),
+}
+
+/// Says what to do about a plan that does not hold together, where its own error does not.
+fn with_cure(error: &PlanError, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    match error {
+        PlanError::Insecure { .. } => write!(f, "{error}"),
+        _ => write!(f, "{error}\n  try: compile the model again"),
+    }
 }
 
 impl FileProblem {

@@ -145,7 +145,7 @@ pub enum PlanError {
         counted: String,
     },
     /// Noise that would drown the result.
-    #[error("{stage}: the estimated noise budget is {budget_bits:.1} bits and must stay above 0")]
+    #[error("{stage}: the estimated noise budget is {budget_bits:.2} bits and must not be below 0")]
     Budget {
         /// The layer.
         stage: String,
@@ -166,7 +166,7 @@ pub enum PlanError {
 /// [`PlanError`]: the first thing found wrong.
 pub fn check(plan: Plan) -> Result<CheckedPlan, PlanError> {
     for name in [&plan.model.file, &plan.weights.file] {
-        if name.is_empty() || name == ".." || name.contains(['/', '\\', '\0']) {
+        if name.is_empty() || name == "." || name == ".." || name.contains(['/', '\\', '\0']) {
             return Err(PlanError::FileName(name.clone()));
         }
     }

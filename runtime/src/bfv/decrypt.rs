@@ -13,8 +13,8 @@ use zeroize::Zeroizing;
 
 /// Decrypts a reply: one product and one inverse transform a residue, then the scaling by t/q.
 ///
-/// Right whenever the noise budget is above 2^-30 bits, for moduli above 2^33 t: the fractions it rounds are then at
-/// least 2^-32 away from a half, and computed to 2^-32 or better.
+/// The fractions that it rounds are computed to 2^-32 or better. They are multiples of 1/q, so that for an odd q below
+/// 2^31 none is nearer to a half than that; for larger moduli the noise must leave 2^-32 between them and a half.
 pub fn decrypt_reply(context: &Context, secret: &SecretKey, reply: &Reply) -> Plaintext {
     unscale(context, &reply_phase(context, secret, reply))
 }

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use chococ_compiler::Error;
 use chococ_plans::check::PlanError;
-use chococ_plans::file::{FileError, FileProblem};
+use chococ_plans::file::FileError;
 use chococ_plans::input::InputError;
 
 use crate::check::Refusals;
@@ -35,12 +35,8 @@ pub enum Failure {
         error: std::io::Error,
     },
     /// A plan or its weights cannot be read or written.
-    #[error("{file}{}", cure_of_file(&.file.problem))]
-    Plan {
-        /// The file, and what is wrong with it.
-        #[from]
-        file: FileError,
-    },
+    #[error(transparent)]
+    Plan(#[from] FileError),
     /// The output's name serves for no plan.
     #[error("{0} is no name for a plan\n  try: `-o NAME.ron`")]
     OutputName(PathBuf),
@@ -71,23 +67,6 @@ pub enum Failure {
     Calibration(#[from] InputError),
 }
 
-/// What to do about a file, where its own error does not say.
-fn cure_of_file(problem: &FileProblem) -> &'static str {
-    match problem {
-        FileProblem::Io(_) => "\n  try: check the path and its permissions",
-        FileProblem::Plan(PlanError::Insecure { .. }) => "",
-        FileProblem::Plan(_) => "\n  try: compile the model again",
-        FileProblem::NoChecksum
-        | FileProblem::NoFile
-        | FileProblem::Checksum
-        | FileProblem::Version { .. }
-        | FileProblem::Syntax(_)
-        | FileProblem::NoWeights
-        | FileProblem::WeightsHash { .. }
-        | FileProblem::Weights(_) => "",
-    }
-}
-
 /// What to do about a network of which no plan can be made, where the plan's own error does not say.
 fn cure_of_network(error: &Error) -> &'static str {
     match error {
@@ -103,7 +82,7 @@ impl Failure {
         ExitCode::from(match self {
             Failure::Output(_) => 1,
             Failure::OutputName(_) | Failure::Overwrites(_) => 2,
-            Failure::Model { .. } | Failure::Plan { .. } | Failure::OutputFolder(_) => 3,
+            Failure::Model { .. } | Failure::Plan(_) | Failure::OutputFolder(_) => 3,
             Failure::Compile { error, .. } => match error {
                 Error::NotOnnx { .. } => 3,
                 Error::NoCalibrationInputs | Error::CalibrationShape { .. } | Error::CalibrationNotFinite { .. } => 5,

@@ -8,7 +8,7 @@ use chococ_runtime::reference;
 use comfy_table::{Table, presets};
 use rayon::prelude::*;
 
-use crate::failure::Failure;
+use crate::failure::{EXIT_CODES, Failure};
 use crate::sides::{Loaded, Sides, largest, progress};
 use crate::{Backend, Common, print};
 
@@ -17,6 +17,7 @@ const ENCRYPTED_SAMPLES: usize = 10;
 
 /// What to evaluate, and on what.
 #[derive(clap::Args)]
+#[command(after_help = EXIT_CODES)]
 pub struct Arguments {
     #[command(flatten)]
     common: Common,

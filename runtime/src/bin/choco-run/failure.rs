@@ -22,10 +22,10 @@ Exit codes:
 #[derive(Debug, thiserror::Error)]
 pub enum Failure {
     /// Standard output cannot be written.
-    #[error("cannot write the output: {0}")]
+    #[error("cannot write the output: {0}\n  try: check where standard output goes")]
     Output(std::io::Error),
     /// The system gives no threads.
-    #[error("cannot start the threads: {0}")]
+    #[error("cannot start the threads: {0}\n  try: fewer of them, by `--threads T`")]
     Threads(#[from] rayon::ThreadPoolBuildError),
     /// The plan or its weights.
     #[error(transparent)]
@@ -48,7 +48,7 @@ pub enum Failure {
     #[error("`--verify` compares an encrypted run with `--backend plain`\n  try: leave one of the two out")]
     NothingToVerify,
     /// The encrypted run is wrong.
-    #[error("verification failed: {0}")]
+    #[error("verification failed: {0}\n  try: report it as a bug, with the model and the options")]
     Difference(#[from] Difference),
     /// What the library says: parameters, weights, an input, or a message.
     #[error(transparent)]

@@ -12,8 +12,8 @@ use chococ_runtime::{Client, Server, Session, Turn};
 use indicatif::{ProgressBar, ProgressStyle};
 use rand::SeedableRng;
 
-use crate::Common;
 use crate::failure::Failure;
+use crate::{Common, tell};
 
 /// A plan with its weights.
 pub struct Loaded {
@@ -38,7 +38,7 @@ impl Common {
     pub fn rng(&self) -> ChaCha20Rng {
         match self.seed {
             Some(seed) => {
-                eprintln!("note: `--seed` makes keys that anyone can compute: for tests only");
+                tell("note: `--seed` makes keys that anyone can compute: for tests only\n");
                 ChaCha20Rng::seed_from_u64(seed)
             }
             None => ChaCha20Rng::from_rng(&mut rand::rng()),
