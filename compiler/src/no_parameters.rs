@@ -37,17 +37,18 @@ impl fmt::Display for NoParameters {
             match outcome {
                 Outcome::Misfit(misfit) => write!(f, "{misfit}")?,
                 Outcome::NoBudget(bits) if bits.is_finite() => {
-                    write!(f, "the estimated noise budget is {bits:.1} bits and must stay above 0")?;
+                    write!(f, "the estimated noise budget is {bits:.1} bits and must not be below 0")?;
                 }
                 Outcome::NoBudget(_) => write!(f, "128-bit security leaves no room for a modulus")?,
                 Outcome::CannotBeat { bytes_at_least } => write!(f, "would take {bytes_at_least} bytes or more")?,
                 Outcome::Fits(_) => write!(f, "fits")?,
             }
         }
-        let cure = match (self.within.ring_degree, self.too_large()) {
-            (Some(_), _) => "leave out `--ring-degree` and let the compiler choose",
-            (None, true) => "reduce the size of the image that this node reads",
-            (None, false) => "fewer `--activation-bits` or `--weight-bits`",
+        let cure = match (self.within.ring_degree, self.within.alignment, self.too_large()) {
+            (Some(_), _, _) => "leave out `--ring-degree` and let the compiler choose",
+            (None, Some(_), _) => "`--packing auto`, which takes whatever fits",
+            (None, None, true) => "reduce the size of the image that this node reads",
+            (None, None, false) => "fewer `--activation-bits` or `--weight-bits`",
         };
         write!(f, "\n  try: {cure}")
     }

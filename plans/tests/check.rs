@@ -80,7 +80,7 @@ fn noise_must_leave_a_budget() {
         stage.cost = chococ_plans::cost::count(&parameters, &layout, &program);
         stage.budget =
             chococ_plans::noise::estimate(&parameters, &profile, chococ_plans::noise::EncryptionKey::Secret);
-    }), @"stage `conv`: the estimated noise budget is -20.3 bits and must stay above 0");
+    }), @"stage `conv`: the estimated noise budget is -20.30 bits and must not be below 0");
 }
 
 #[test]
