@@ -62,7 +62,7 @@ fn compiled(model: &chococ_models::Model) -> Result<(Arc<CheckedPlan>, Weights),
         calibration: Some(CalibrationInputs { description: format!("{} MNIST digits", inputs.len()), inputs }),
         activation_bits: 4,
         weight_bits: 4,
-        alignment: None,
+        packing: None,
         ring_degree: None,
     };
     let begun = Instant::now();

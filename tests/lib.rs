@@ -7,7 +7,7 @@ use chococ_compiler::{CalibrationInputs, Compiled, Options, compile};
 use chococ_models::{Model, named};
 use chococ_plans::check::{CheckedPlan, check};
 use chococ_plans::input::{Samples, read_samples};
-use chococ_plans::packing::Alignment;
+use chococ_plans::packing::PackingKind;
 use chococ_plans::weights::Weights;
 use chococ_runtime::client::{StageRecord, Watch};
 use chococ_runtime::server::Operations;
@@ -35,7 +35,7 @@ pub fn images(model: &Model, held_out: bool, count: usize) -> Samples {
 }
 
 /// What the tests compile a model with.
-pub fn options(model: &Model, bits: u32, alignment: Option<Alignment>) -> Options {
+pub fn options(model: &Model, bits: u32, packing: Option<PackingKind>) -> Options {
     Options {
         model_file: format!("{}.onnx", model.name),
         weights_file: format!("{}.safetensors", model.name),
@@ -45,7 +45,7 @@ pub fn options(model: &Model, bits: u32, alignment: Option<Alignment>) -> Option
         }),
         activation_bits: bits,
         weight_bits: bits,
-        alignment,
+        packing,
         ring_degree: None,
     }
 }
@@ -54,8 +54,8 @@ pub fn options(model: &Model, bits: u32, alignment: Option<Alignment>) -> Option
 ///
 /// # Panics
 /// If it does not compile.
-pub fn compiled(name: &str, bits: u32, alignment: Option<Alignment>) -> Compiled {
-    compiled_with(&options(model(name), bits, alignment), name)
+pub fn compiled(name: &str, bits: u32, packing: Option<PackingKind>) -> Compiled {
+    compiled_with(&options(model(name), bits, packing), name)
 }
 
 /// Compiles a network of models/ with any options.

@@ -3,12 +3,10 @@
 use chococ_compiler::graph::{Graph, Node, Op};
 use chococ_compiler::{Compiled, Options, compile_graph};
 use chococ_plans::op::{ClientOp, Conv, Dense, Linear, Pool};
-use chococ_plans::packing::{Alignment, Packing};
+use chococ_plans::packing::{Alignment, PackingKind};
 use chococ_tests::{Pair, Run, compiled, images, model};
 use petgraph::graph::DiGraph;
 use proptest::prelude::*;
-
-const ALIGNMENTS: [Alignment; 3] = [Alignment::Rotational, Alignment::Punctured, Alignment::Masked];
 
 /// Compares a run with the compiler's own `eval`, and with what the plan says it costs.
 fn compare(compiled: &Compiled, input: &[f32], run: &Run) -> Result<(), String> {
@@ -44,8 +42,8 @@ fn compare(compiled: &Compiled, input: &[f32], run: &Run) -> Result<(), String> 
     }
 }
 
-fn digits_agree(name: &str, alignment: Option<Alignment>, digits: std::ops::Range<usize>) {
-    let compiled = compiled(name, 4, alignment);
+fn digits_agree(name: &str, packing: Option<PackingKind>, digits: std::ops::Range<usize>) {
+    let compiled = compiled(name, 4, packing);
     let mut pair = Pair::new(&compiled, 1);
     assert_eq!(pair.galois_keys.len(), compiled.plan.galois_bytes(), "Galois keys, as the plan counts them");
     let samples = images(model(name), true, digits.end);
@@ -68,8 +66,8 @@ fn a_hundred_digits_through_lenet5_large() {
 
 #[test]
 fn lenet5_large_in_each_packing() {
-    for alignment in ALIGNMENTS {
-        digits_agree("lenet5_large", Some(alignment), 10..11);
+    for packing in PackingKind::ALL {
+        digits_agree("lenet5_large", Some(packing), 10..11);
     }
 }
 
@@ -84,7 +82,7 @@ fn an_image_through_every_other_network() {
 #[test]
 fn masks_cost_a_residue() {
     let residues = |alignment| -> Vec<usize> {
-        let plan = compiled("lenet5_large", 4, Some(alignment)).plan;
+        let plan = compiled("lenet5_large", 4, Some(PackingKind::Slots(alignment))).plan;
         let convs = plan.server_stages().filter(|stage| stage.layer.operator.kind() == "Conv");
         convs.map(|stage| plan.key_sets[stage.key_set].parameters.ciphertext_primes.len()).collect()
     };
@@ -188,25 +186,24 @@ proptest! {
     #[test]
     fn random_networks_in_each_packing((channels, side, layers) in layers(), seed in any::<u64>()) {
         let graph = network(channels, side, &layers, seed);
-        for alignment in ALIGNMENTS {
+        for packing in PackingKind::ALL {
             let options = Options {
                 model_file: "random.onnx".to_owned(),
                 weights_file: "random.safetensors".to_owned(),
                 calibration: None,
                 activation_bits: 4,
                 weight_bits: 4,
-                alignment: Some(alignment),
+                packing: Some(packing),
                 ring_degree: None,
             };
             let compiled = compile_graph(&graph, String::new(), &options, &|_| {})
                 .map_err(|error| TestCaseError::fail(format!("{error}\n{graph:?}")))?;
             for stage in compiled.plan.server_stages() {
-                let Packing::Slots(packing) = stage.packing;
-                prop_assert_eq!(packing.alignment, alignment);
+                prop_assert_eq!(stage.packing.kind(), packing);
             }
             let input: Vec<f32> = (0..channels * side * side).map(|i| ((i * 37 + 11) % 64) as f32 / 64.0).collect();
             let run = Pair::new(&compiled, seed).run(&input);
-            compare(&compiled, &input, &run).map_err(|problem| TestCaseError::fail(format!("{alignment}: {problem}")))?;
+            compare(&compiled, &input, &run).map_err(|problem| TestCaseError::fail(format!("{packing}: {problem}")))?;
         }
     }
 }

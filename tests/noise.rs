@@ -2,7 +2,7 @@
 
 use chococ_plans::check::{CheckedPlan, check};
 use chococ_plans::network::{LinearLayer, ValueId};
-use chococ_plans::packing::Alignment;
+use chococ_plans::packing::PackingKind;
 use chococ_plans::plan::{KeySet, Plan, ServerStage, Stage};
 use chococ_plans::weights::Weights;
 use chococ_tests::{Pair, compiled};
@@ -14,7 +14,7 @@ fn alone(plan: &Plan, stage: &ServerStage) -> CheckedPlan {
     let layouts = check(plan.clone()).expect("a compiled plan");
     let layout =
         layouts.server_stages().find(|checked| checked.stage == stage).expect("it is one of them").layout.clone();
-    let galois = layout.program().galois_rotations().into_iter().collect();
+    let galois = layout.galois_elements().into_iter().collect();
     let single = Plan {
         input_shape: layer.operator.input_shape(),
         output: ValueId(1),
@@ -44,8 +44,8 @@ fn codes(case: usize, layer: &LinearLayer, state: &mut u64) -> Vec<i32> {
 }
 
 /// Runs every stage of a network by itself; returns (runs, sum of gaps between measured and estimated budget).
-fn measure(name: &str, alignment: Alignment, per_stage: usize) -> (usize, f64) {
-    let compiled = compiled(name, 4, Some(alignment));
+fn measure(name: &str, packing: PackingKind, per_stage: usize) -> (usize, f64) {
+    let compiled = compiled(name, 4, Some(packing));
     let weights = Weights::from_bytes(&compiled.weights, &compiled.plan).expect("the compiler's own weights");
     let mut state = 7;
     let (mut runs, mut gaps) = (0, 0.0);
@@ -58,7 +58,7 @@ fn measure(name: &str, alignment: Alignment, per_stage: usize) -> (usize, f64) {
             assert_eq!(run.records[0].codes, codes, "the input stands for these codes");
             let measured = run.records[0].budget_bits.expect("budgets are watched");
             let estimated = stage.budget.reply_bits;
-            let what = format!("{name}, {}, {alignment}, case {case}", stage.layer.name);
+            let what = format!("{name}, {}, {packing}, case {case}", stage.layer.name);
             assert!(measured >= estimated, "{what}: measured {measured:.2}, estimated {estimated:.2} bits");
             runs += 1;
             gaps += measured - estimated;
@@ -70,9 +70,9 @@ fn measure(name: &str, alignment: Alignment, per_stage: usize) -> (usize, f64) {
 #[test]
 fn a_thousand_budgets_are_at_least_as_estimated_and_no_more_than_6_bits_off() {
     let mut total = (0, 0.0);
-    for alignment in [Alignment::Rotational, Alignment::Punctured, Alignment::Masked] {
+    for packing in PackingKind::ALL {
         for (name, per_stage) in [("lenet5_small", 45), ("mlp", 25), ("cryptonet_small", 15), ("logreg", 15)] {
-            let (runs, gaps) = measure(name, alignment, per_stage);
+            let (runs, gaps) = measure(name, packing, per_stage);
             total = (total.0 + runs, total.1 + gaps);
         }
     }

@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use chacha20::ChaCha20Rng;
 use chococ_plans::file::to_text;
 use chococ_plans::network::LayerWeights;
+use chococ_plans::packing::{Alignment, PackingKind};
 use chococ_plans::params::{Parameters, bits_of};
 use chococ_plans::weights::{FloatWeights, Weights};
 use chococ_runtime::Turn;
@@ -99,7 +100,9 @@ fn nothing_the_server_receives_contains_a_secret() {
 /// The secrets above are those of the client: drawn again from the same seed, they decrypt what it sends.
 #[test]
 fn the_seed_gives_the_secrets() {
-    let mut pair = Pair::new(&compiled("logreg", 4, None), SEED);
+    // In slots all of c0 travels, so that its noise can be measured.
+    let packing = PackingKind::Slots(Alignment::Rotational);
+    let mut pair = Pair::new(&compiled("logreg", 4, Some(packing)), SEED);
     let plan = pair.plan.clone();
     let context = Context::new(&plan.plan().key_sets[0].parameters).expect("a checked plan's parameters work");
     let [mut rng, mut drawn] = [SEED; 2].map(ChaCha20Rng::seed_from_u64);
@@ -111,8 +114,8 @@ fn the_seed_gives_the_secrets() {
     let (_, turn) = pair.client.start(&image, &mut pair.rng).expect("an image of the right size");
     let Turn::Send(bytes) = turn else { panic!("the first stage is the server's") };
     let stage = plan.server_stages().next().expect("there is one");
-    let address = request::address(stage, 0, fingerprint(&plan));
-    let ciphertext = request::read(address, &context, &bytes).expect("the client's own").remove(0).expand(&context);
+    let mut ciphertexts = request::read(stage, 0, fingerprint(&plan), &context, &bytes).expect("the client's own");
+    let ciphertext = ciphertexts.remove(0).expand(&context);
     let budget = measured_budget_bits(&context, &secret, &ciphertext);
     assert!(budget > stage.stage.budget.fresh_bits, "{budget} bits: another secret would leave none");
 }

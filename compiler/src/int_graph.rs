@@ -152,6 +152,7 @@ mod tests {
             weight_bits: 4,
             output_scales: vec![0.125],
             output_ranges: vec![(24 - 4 * 15, 24 + 7 * 15)],
+            weight_energy: 99,
         };
         let relu = ClientStep {
             name: "relu".into(),

@@ -14,7 +14,7 @@ pub mod passes;
 
 use chococ_plans::check::check;
 use chococ_plans::file::sha256;
-use chococ_plans::packing::Alignment;
+use chococ_plans::packing::PackingKind;
 use chococ_plans::plan::{FileId, Plan, Quantization};
 use rayon::prelude::*;
 
@@ -41,8 +41,8 @@ pub struct Options {
     pub activation_bits: u32,
     /// Bits of a weight, sign included, 2 to 8.
     pub weight_bits: u32,
-    /// Only this way of aligning windows; otherwise whatever costs least, the masked baseline excepted.
-    pub alignment: Option<Alignment>,
+    /// Only this kind of packing; otherwise whatever costs least, the masked baseline excepted.
+    pub packing: Option<PackingKind>,
     /// Only this ring degree.
     pub ring_degree: Option<usize>,
 }
@@ -113,7 +113,7 @@ pub fn compile_graph(
     let (reference, quantization) = quantize(graph, &calibration, bits)?;
     progress("choosing packings and parameters");
     let parts = split_stages(&reference);
-    let choices = choose(&parts, Restriction { alignment: options.alignment, ring_degree: options.ring_degree })?;
+    let choices = choose(&parts, Restriction { kind: options.packing, ring_degree: options.ring_degree })?;
     let search = choices.iter().map(|(_, search)| search.clone()).collect();
     let origin = Origin {
         model: FileId { file: options.model_file.clone(), sha256: model_hash },

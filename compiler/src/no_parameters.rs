@@ -3,7 +3,7 @@
 use std::fmt;
 
 use chococ_plans::network::LinearLayer;
-use chococ_plans::packing::layout::Misfit;
+use chococ_plans::packing::misfit::Misfit;
 
 use crate::passes::choose_packing::{Attempt, Outcome, Restriction, StageSearch};
 
@@ -24,16 +24,18 @@ impl NoParameters {
     }
 
     fn too_large(&self) -> bool {
-        let large = |outcome: &Outcome| matches!(outcome, Outcome::Misfit(Misfit::BlockTooLarge { .. }));
-        self.attempts.iter().any(|attempt| large(&attempt.outcome))
+        let large = |outcome: &Outcome| {
+            matches!(outcome, Outcome::Misfit(Misfit::BlockTooLarge { .. } | Misfit::TooManyCells { .. }))
+        };
+        self.attempts.iter().all(|attempt| large(&attempt.outcome))
     }
 }
 
 impl fmt::Display for NoParameters {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "node `{}` ({}): no secure encryption parameters fit", self.node, self.kind)?;
-        for Attempt { alignment, ring_degree, outcome } in &self.attempts {
-            write!(f, "\n  {alignment} packing at ring degree {ring_degree}: ")?;
+        for Attempt { kind, ring_degree, outcome } in &self.attempts {
+            write!(f, "\n  {kind} packing at ring degree {ring_degree}: ")?;
             match outcome {
                 Outcome::Misfit(misfit) => write!(f, "{misfit}")?,
                 Outcome::NoBudget(bits) if bits.is_finite() => {
@@ -44,7 +46,7 @@ impl fmt::Display for NoParameters {
                 Outcome::Fits(_) => write!(f, "fits")?,
             }
         }
-        let cure = match (self.within.ring_degree, self.within.alignment, self.too_large()) {
+        let cure = match (self.within.ring_degree, self.within.kind, self.too_large()) {
             (Some(_), _, _) => "leave out `--ring-degree` and let the compiler choose",
             (None, Some(_), _) => "`--packing auto`, which takes whatever fits",
             (None, None, true) => "reduce the size of the image that this node reads",

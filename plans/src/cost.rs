@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::packing::layout::Layout;
-use crate::packing::program::Program;
+use crate::packing::{coefficients, slots};
 use crate::params::{Parameters, bits_of};
 
 /// Bytes in front of every message: see the runtime's `wire` module for their meaning.
@@ -25,7 +25,7 @@ pub struct Cost {
     pub bytes_down: usize,
     /// Rotations of inputs: one key switch each, but one decomposition an input ciphertext.
     pub hoisted_rotations: usize,
-    /// Rotations of sums: one decomposition and one key switch each.
+    /// Rotations and merges of sums: one decomposition and one key switch each.
     pub rotations: usize,
     /// Products of ciphertexts with weights.
     pub products: usize,
@@ -34,36 +34,69 @@ pub struct Cost {
 }
 
 /// Counts what a stage costs.
-pub fn count(parameters: &Parameters, layout: &Layout, program: &Program) -> Cost {
-    let rotated = program.rotated_inputs();
-    let (up, down) = (layout.placement.inputs, layout.placement.outputs);
+pub fn count(parameters: &Parameters, layout: &Layout) -> Cost {
+    let operations = match layout {
+        Layout::Slots(layout) => slot_operations(layout),
+        Layout::Coefficients(layout) => coefficient_operations(layout),
+    };
     Cost {
-        ciphertexts_up: up,
-        ciphertexts_down: down,
-        bytes_up: upload_bytes(parameters, up),
-        bytes_down: reply_bytes(parameters, down),
+        ciphertexts_up: layout.inputs(),
+        ciphertexts_down: layout.outputs(),
+        bytes_up: request_bytes(parameters, (0..layout.inputs()).map(|input| layout.sent(input).len())),
+        bytes_down: reply_bytes(parameters, (0..layout.outputs()).map(|output| layout.returned(output).len())),
+        ..operations
+    }
+}
+
+fn slot_operations(layout: &slots::layout::Layout) -> Cost {
+    let program = layout.program();
+    let rotated = program.rotated_inputs();
+    Cost {
         hoisted_rotations: rotated.iter().filter(|(_, baby)| !baby.rotation.is_identity()).count(),
         rotations: program.rotations_of_sums(),
         products: program.products(),
         mask_products: rotated.iter().filter(|(_, baby)| layout.mask(baby.offset).is_some()).count(),
+        ..Cost::default()
+    }
+}
+
+fn coefficient_operations(layout: &coefficients::layout::Layout) -> Cost {
+    let products = |group| {
+        let pairs =
+            (0..layout.bases(group)).flat_map(|base| (0..layout.channel_groups()).map(move |from| (base, from)));
+        pairs.filter(|&(base, from)| layout.connects(group, base, from)).count()
+    };
+    let groups = 0..layout.output_groups();
+    Cost {
+        rotations: layout.tile_groups()
+            * groups.clone().map(|group| layout.merging(group).automorphisms()).sum::<usize>(),
+        products: layout.tile_groups() * groups.map(products).sum::<usize>(),
+        ..Cost::default()
     }
 }
 
 /// Bytes of one polynomial modulo `primes`, each residue packed at its true width.
 pub fn polynomial_bytes(ring_degree: usize, primes: &[u64]) -> usize {
-    primes.iter().map(|&prime| (ring_degree * bits_of(prime) as usize).div_ceil(8)).sum()
+    primes.iter().map(|&prime| packed_bytes(ring_degree, bits_of(prime))).sum()
 }
 
-/// Bytes of a message with `ciphertexts` fresh, seeded ciphertexts.
-pub fn upload_bytes(parameters: &Parameters, ciphertexts: usize) -> usize {
-    let c0 = polynomial_bytes(parameters.ring_degree, &parameters.ciphertext_primes);
-    HEADER_BYTES + SEED_BYTES + ciphertexts * c0
+/// Bytes of `count` numbers of `bits` bits, packed.
+pub fn packed_bytes(count: usize, bits: u32) -> usize {
+    (count * bits as usize).div_ceil(8)
 }
 
-/// Bytes of a message with `ciphertexts` results, modulus switched.
-pub fn reply_bytes(parameters: &Parameters, ciphertexts: usize) -> usize {
-    let kept = &parameters.ciphertext_primes[..parameters.reply_primes];
-    HEADER_BYTES + ciphertexts * 2 * polynomial_bytes(parameters.ring_degree, kept)
+/// Bytes of a request: `sent` says how many coefficients of c0 travel, for each fresh, seeded ciphertext.
+pub fn request_bytes(parameters: &Parameters, sent: impl IntoIterator<Item = usize>) -> usize {
+    let widths = || parameters.ciphertext_primes.iter().map(|&prime| bits_of(prime) - parameters.request_dropped_bits);
+    let ciphertext = |sent| widths().map(|bits| packed_bytes(sent, bits)).sum::<usize>();
+    HEADER_BYTES + SEED_BYTES + sent.into_iter().map(ciphertext).sum::<usize>()
+}
+
+/// Bytes of a reply: `returned` says how many coefficients of c0 travel, for each ciphertext.
+pub fn reply_bytes(parameters: &Parameters, returned: impl IntoIterator<Item = usize>) -> usize {
+    let c1 = packed_bytes(parameters.ring_degree, parameters.reply_bits);
+    let c0 = |returned| packed_bytes(returned, parameters.reply_bits - parameters.reply_dropped_bits);
+    HEADER_BYTES + returned.into_iter().map(|returned| c1 + c0(returned)).sum::<usize>()
 }
 
 /// Bytes of one seeded Galois key: a polynomial modulo q P for each digit.

@@ -55,6 +55,8 @@ pub struct LinearLayer {
     pub output_scales: Vec<f32>,
     /// Bounds of the accumulator, proved from the real weights, an output channel each.
     pub output_ranges: Vec<(i64, i64)>,
+    /// The largest sum of squared weights of an output channel: what noise grows by in a product of polynomials.
+    pub weight_energy: u64,
 }
 
 impl LinearLayer {

@@ -6,6 +6,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::packing::Rotation;
+
 /// Generator of the slot order: slot j sits at the exponent 3^j modulo 2N.
 pub const SLOT_GENERATOR: u64 = 3;
 
@@ -15,24 +17,41 @@ pub const ERROR_VARIANCE: f64 = 10.5;
 /// Variance of one coefficient of the uniform ternary secret.
 pub const SECRET_VARIANCE: f64 = 2.0 / 3.0;
 
-/// Everything that fixes one BFV instance.
+/// Everything that fixes one BFV instance, and the form in which its ciphertexts travel.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Parameters {
     /// N, a power of two: coefficients in a polynomial, slots in a plaintext.
     pub ring_degree: usize,
     /// The primes of the ciphertext modulus q, each 1 modulo 2N.
-    ///
-    /// The first [`reply_primes`](Self::reply_primes) of them are what is left of q when a reply leaves the server.
     pub ciphertext_primes: Vec<u64>,
-    /// The special prime P that only key switching uses; absent where nothing is rotated.
+    /// The special prime P that only key switching uses; absent where nothing is rotated or merged.
     pub key_switching_prime: Option<u64>,
     /// Key switching cuts each residue into digits of this many bits.
     pub digit_bits: u32,
-    /// How many ciphertext primes a reply keeps; at least 1.
-    pub reply_primes: usize,
-    /// t, a prime that is 1 modulo 2N.
+    /// t: for slots a prime that is 1 modulo 2N, for coefficients any number.
     pub plaintext_modulus: u64,
+    /// Low bits of c0 that a request leaves out; 0 where q has several primes.
+    pub request_dropped_bits: u32,
+    /// log2 of the modulus, a power of two, that a reply is switched to.
+    pub reply_bits: u32,
+    /// Low bits of c0 that a reply leaves out.
+    pub reply_dropped_bits: u32,
 }
+
+/// Returns the g for which X -> X^g rotates rows left, and then swaps them if the rotation says so.
+pub fn rotation_element(ring_degree: usize, rotation: Rotation) -> u64 {
+    let order = 2 * ring_degree as u64;
+    let rotated = (0..rotation.steps % (ring_degree / 2)).fold(1, |power, _| power * SLOT_GENERATOR % order);
+    if rotation.swap { order - rotated } else { rotated }
+}
+
+/// Returns the g for which X -> X^g keeps even multiples of `step` as they are and negates odd ones.
+pub fn merging_element(ring_degree: usize, step: usize) -> u64 {
+    (ring_degree / step) as u64 + 1
+}
+
+/// Bits of a product of a reply's c1 and the secret that a client computes exactly, in one word.
+pub const EXACT_PRODUCT_BITS: u32 = 59;
 
 /// Width of the numbers modulo `modulus`, in bits.
 pub fn bits_of(modulus: u64) -> u32 {
@@ -48,11 +67,6 @@ impl Parameters {
     /// log2 of the ciphertext modulus q.
     pub fn log2_q(&self) -> f64 {
         log2_of(&self.ciphertext_primes)
-    }
-
-    /// log2 of the part of q that a reply keeps.
-    pub fn log2_reply(&self) -> f64 {
-        log2_of(&self.ciphertext_primes[..self.reply_primes])
     }
 
     /// log2 of the whole modulus, special prime included: what security is judged by.

@@ -6,12 +6,12 @@ use serde::{Deserialize, Serialize};
 use crate::cost::Cost;
 use crate::network::{ClientStep, LinearLayer, ValueId};
 use crate::noise::Budget;
-use crate::packing::{Packing, Rotation};
+use crate::packing::Packing;
 use crate::params::Parameters;
 use crate::security;
 
 /// Version of the format that this library reads and writes. CHANGELOG.md says how to migrate.
-pub const FORMAT_VERSION: u32 = 1;
+pub const FORMAT_VERSION: u32 = 2;
 
 /// A client-aided plan for one network.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -87,8 +87,9 @@ impl Security {
 pub struct KeySet {
     /// The parameters.
     pub parameters: Parameters,
-    /// Every rotation that the server performs under them, ascending: one Galois key each, no more.
-    pub galois: Vec<Rotation>,
+    /// The g of every automorphism X -> X^g that the server performs under them, ascending: one Galois key each, no
+    /// more.
+    pub galois: Vec<u64>,
 }
 
 /// A stretch of a plan on one side.

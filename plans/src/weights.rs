@@ -58,6 +58,19 @@ pub enum WeightsError {
         /// What the plan says.
         bits: u32,
     },
+    /// The weights are larger or smaller than the plan's noise estimate takes them to be.
+    #[error(
+        "layer `{layer}`: the largest sum of squared weights is {found}, the plan says {stated}\n  \
+         try: compile the plan again"
+    )]
+    Energy {
+        /// The layer.
+        layer: String,
+        /// What the weights have.
+        found: u64,
+        /// What the plan says.
+        stated: u64,
+    },
     /// The range that the plan states is not the one of these weights.
     #[error(
         "layer `{layer}`, output channel {channel}: the weights can reach {proved:?}, the plan says {stated:?}\n  \
@@ -90,6 +103,13 @@ pub fn accumulator_ranges(weights: &LayerWeights, low: i32, high: i32) -> Vec<(i
             (bias.saturating_add(reach(low, high)), bias.saturating_add(reach(high, low)))
         })
         .collect()
+}
+
+/// The largest sum of squares of an output channel's weights.
+pub fn weight_energy(weights: &LayerWeights) -> u64 {
+    let per_channel = weights.weights.len() / weights.bias.len().max(1);
+    let rows = weights.weights.chunks(per_channel.max(1));
+    rows.map(|row| row.iter().map(|&w| i64::from(w).unsigned_abs().pow(2)).sum()).max().unwrap_or(0)
 }
 
 impl Weights {
@@ -149,14 +169,14 @@ fn prove(layer: &LinearLayer, weights: &LayerWeights) -> Result<(), WeightsError
         return Err(WeightsError::Weight { layer: layer.name.clone(), found, bits: layer.weight_bits });
     }
     let ranges = accumulator_ranges(weights, layer.quantizer.low, layer.quantizer.high);
-    match ranges.iter().zip(&layer.output_ranges).position(|(proved, stated)| proved != stated) {
-        None => Ok(()),
-        Some(channel) => Err(WeightsError::Range {
-            layer: layer.name.clone(),
-            channel,
-            proved: ranges[channel],
-            stated: layer.output_ranges[channel],
-        }),
+    if let Some(channel) = ranges.iter().zip(&layer.output_ranges).position(|(proved, stated)| proved != stated) {
+        let (layer, stated) = (layer.name.clone(), layer.output_ranges[channel]);
+        return Err(WeightsError::Range { layer, channel, proved: ranges[channel], stated });
+    }
+    let (found, stated) = (weight_energy(weights), layer.weight_energy);
+    match found == stated {
+        true => Ok(()),
+        false => Err(WeightsError::Energy { layer: layer.name.clone(), found, stated }),
     }
 }
 

@@ -1,16 +1,17 @@
 //! The scheme on one core, and the `fhe` crate beside it at {58, 58, 59}. Ids name N and the bits of each prime.
 
 use chacha20::ChaCha20Rng;
-use chococ_plans::params::Parameters;
+use chococ_plans::packing::Rotation;
+use chococ_plans::params::{Parameters, rotation_element};
 use chococ_plans::primes::{ntt_primes_below, ntt_primes_from};
-use chococ_runtime::bfv::decrypt::{decrypt, decrypt_reply};
+use chococ_runtime::bfv::decrypt::decrypt;
 use chococ_runtime::bfv::encrypt::{encrypt_public, encrypt_secret};
 use chococ_runtime::bfv::evaluate::mul_plain_assign;
 use chococ_runtime::bfv::inner_product::inner_product;
+use chococ_runtime::bfv::reply::decrypt_reply;
 use chococ_runtime::bfv::rotate::{apply, hoist};
-use chococ_runtime::bfv::switch::switch_modulus;
 use chococ_runtime::bfv::{
-    Ciphertext, Context, GaloisKeys, Multiplicand, PublicKey, Reply, SecretKey, SeededGaloisKey, galois_element,
+    Ciphertext, Context, GaloisKeys, Multiplicand, PublicKey, Reply, SecretKey, SeededGaloisKey,
 };
 use criterion::{Criterion, criterion_group, criterion_main};
 use fhe_traits::{FheDecoder, FheDecrypter, FheEncoder, FheEncrypter};
@@ -31,7 +32,9 @@ fn parameters(ring_degree: usize, bits: &[u32], special_bits: u32, plaintext_bit
         ciphertext_primes: primes,
         key_switching_prime,
         digit_bits: *bits.iter().max().expect("there is a ciphertext prime"),
-        reply_primes: 1,
+        request_dropped_bits: 0,
+        reply_bits: plaintext_bits + 10,
+        reply_dropped_bits: 4,
         plaintext_modulus: ntt_primes_from(least, ring_degree).next().expect("primes do not end"),
     }
 }
@@ -44,7 +47,7 @@ fn ours(criterion: &mut Criterion, name: &str, parameters: &Parameters) {
     let public = PublicKey::generate(&context, &secret, &mut rng);
     let slots: Vec<u64> = (0..parameters.ring_degree as u64).map(|i| i * i % parameters.plaintext_modulus).collect();
     let plaintext = encoder.encode(&slots);
-    let element = galois_element(parameters.ring_degree, 1, false);
+    let element = rotation_element(parameters.ring_degree, Rotation { steps: 1, swap: false });
     let key = SeededGaloisKey::generate(&context, &secret, element, [3; 32], 1, &mut rng).expect("P is there");
     let keys: GaloisKeys = [key.expand(&context).expect("the key is sound")].into_iter().collect();
     let fresh = encrypt_public(&context, &public, &plaintext, &mut rng);
@@ -64,11 +67,12 @@ fn ours(criterion: &mut Criterion, name: &str, parameters: &Parameters) {
         b.iter(|| encrypt_public(&context, &public, black_box(&plaintext), &mut rng))
     });
     group.bench_function("decrypt", |b| b.iter(|| decrypt(&context, &secret, black_box(&fresh))));
-    let reply = Reply::new(&context, switch_modulus(&context, fresh.clone(), parameters.reply_primes));
-    group.bench_function("decrypt a reply", |b| b.iter(|| decrypt_reply(&context, &secret, black_box(&reply))));
-    group.bench_function("switch to a reply", |b| {
-        b.iter(|| Reply::new(&context, switch_modulus(&context, fresh.clone(), parameters.reply_primes)))
+    let returned: Vec<usize> = (0..parameters.ring_degree).collect();
+    let reply = Reply::new(&context, fresh.clone(), &returned);
+    group.bench_function("decrypt a reply", |b| {
+        b.iter(|| decrypt_reply(&context, &secret, black_box(&reply), &returned))
     });
+    group.bench_function("switch to a reply", |b| b.iter(|| Reply::new(&context, fresh.clone(), &returned)));
     group.bench_function("multiply with a plaintext", |b| {
         b.iter(|| {
             let mut product = fresh.clone();

@@ -131,7 +131,8 @@ fn messages_of_another_kind_are_refused() {
 
 #[test]
 fn numbers_that_are_no_residues_are_refused() {
-    for (kind, bytes) in messages() {
+    // Of a reply every number is one.
+    for (kind, bytes) in messages().into_iter().filter(|(kind, _)| *kind != Kind::Reply) {
         // The last residue's numbers become all ones, which no prime exceeds.
         let mut changed = bytes.to_vec();
         let end = changed.len();

@@ -11,11 +11,11 @@ use chococ_plans::network::{LayerWeights, LinearLayer, Quantizer, ValueId};
 use chococ_plans::noise::{EncryptionKey, Profile, estimate};
 use chococ_plans::op::{Conv, Dense, Linear};
 use chococ_plans::packing::layout::Layout;
-use chococ_plans::packing::{Alignment, Packing, SlotPacking, TapOrder};
-use chococ_plans::params::Parameters;
+use chococ_plans::packing::{Alignment, CoefficientPacking, Packing, SlotPacking, TapOrder};
+use chococ_plans::params::{Parameters, bits_of};
 use chococ_plans::plan::{FORMAT_VERSION, FileId, KeySet, Plan, Quantization, Security, ServerStage, Stage};
 use chococ_plans::primes::{ntt_primes_below, ntt_primes_from};
-use chococ_plans::weights::{Weights, accumulator_ranges};
+use chococ_plans::weights::{Weights, accumulator_ranges, weight_energy};
 use chococ_runtime::client::Watch;
 use chococ_runtime::server::Operations;
 use chococ_runtime::{Client, Server, Turn, reference};
@@ -68,8 +68,21 @@ fn packings() -> impl Strategy<Value = SlotPacking> {
     (alignments, 0u32..3).prop_map(|((alignment, taps), log)| SlotPacking { alignment, taps, baby_shifts: 1 << log })
 }
 
+/// Tiles, stacks and merges of any kind, whether or not they fit.
+fn coefficients() -> impl Strategy<Value = CoefficientPacking> {
+    ([1usize..9, 1usize..9], 1usize..5, 0u32..9, 1usize..5, 0u32..9).prop_map(
+        |(tile, tiles_at_once, interleave, stack, merge)| CoefficientPacking {
+            tile,
+            tiles_at_once,
+            interleave: 1 << interleave,
+            stack,
+            merge: 1 << merge.min(interleave),
+        },
+    )
+}
+
 /// A plan of one stage with this packing, under the smallest parameters that fit it.
-fn plan_of(operator: &Linear, packing: SlotPacking, weights: &LayerWeights) -> Option<CheckedPlan> {
+fn plan_of(operator: &Linear, packing: Packing, weights: &LayerWeights) -> Option<CheckedPlan> {
     let output_ranges = accumulator_ranges(weights, CODES.low, CODES.high);
     let layer = LinearLayer {
         name: "layer".to_owned(),
@@ -80,9 +93,13 @@ fn plan_of(operator: &Linear, packing: SlotPacking, weights: &LayerWeights) -> O
         weight_bits: 4,
         output_scales: vec![0.25; operator.output_channels()],
         output_ranges,
+        weight_energy: weight_energy(weights),
     };
     PARAMETERS.iter().find_map(|&(ring_degree, widths, special, digit_bits)| {
-        let t = ntt_primes_from(layer.width(), ring_degree).next().expect("there is always another prime");
+        let t = match packing {
+            Packing::Slots(_) => ntt_primes_from(layer.width(), ring_degree).next().expect("primes do not end"),
+            Packing::Coefficients(_) => layer.width(),
+        };
         let primes = |bits: u32, nth: usize| ntt_primes_below(bits, ring_degree).filter(|&p| p != t).nth(nth);
         let parameters = Parameters {
             ring_degree,
@@ -90,17 +107,19 @@ fn plan_of(operator: &Linear, packing: SlotPacking, weights: &LayerWeights) -> O
             // Behind the ciphertext primes, which may have the same width.
             key_switching_prime: Some(primes(special, if special == 30 { widths.len() } else { 0 })?),
             digit_bits,
-            reply_primes: 1,
             plaintext_modulus: t,
+            // Three bits more than the rounding of c1 and of c0 needs.
+            request_dropped_bits: if widths.len() == 1 { 4 } else { 0 },
+            reply_bits: bits_of(t) + 8 + ring_degree.ilog2() / 2,
+            reply_dropped_bits: 5,
         };
         let layout = Layout::new(operator, packing, ring_degree).ok()?;
-        let program = layout.program();
         let stage = ServerStage {
             layer: layer.clone(),
             key_set: 0,
-            packing: Packing::Slots(packing),
-            budget: estimate(&parameters, &Profile::new(&layout, &program), EncryptionKey::Secret),
-            cost: count(&parameters, &layout, &program),
+            packing,
+            budget: estimate(&parameters, &Profile::new(&layer, &layout), EncryptionKey::Secret),
+            cost: count(&parameters, &layout),
             runner_up: None,
         };
         let file = |name: &str| FileId { file: name.to_owned(), sha256: String::new() };
@@ -112,7 +131,7 @@ fn plan_of(operator: &Linear, packing: SlotPacking, weights: &LayerWeights) -> O
             security: Security::stated(),
             input_shape: operator.input_shape(),
             output: ValueId(1),
-            key_sets: vec![KeySet { parameters, galois: program.galois_rotations().into_iter().collect() }],
+            key_sets: vec![KeySet { parameters, galois: layout.galois_elements().into_iter().collect() }],
             stages: vec![Stage::Server(stage)],
         })
         .ok()
@@ -120,7 +139,7 @@ fn plan_of(operator: &Linear, packing: SlotPacking, weights: &LayerWeights) -> O
 }
 
 /// Runs a layer under encryption and compares everything with what is known beforehand.
-fn runs_as_planned(operator: &Linear, packing: SlotPacking, seed: u64) -> Result<(), TestCaseError> {
+fn runs_as_planned(operator: &Linear, packing: Packing, seed: u64) -> Result<(), TestCaseError> {
     let mut state = seed;
     let mut draw = |low: i64, high: i64| {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
@@ -174,6 +193,14 @@ proptest! {
 
     #[test]
     fn every_packing_runs_as_planned(operator in operators(), packing in packings(), seed in any::<u64>()) {
-        runs_as_planned(&operator, packing, seed)?;
+        runs_as_planned(&operator, Packing::Slots(packing), seed)?;
+    }
+
+    #[test]
+    fn coefficients_run_as_planned(operator in operators(), packing in coefficients(), seed in any::<u64>()) {
+        let output = operator.output_shape();
+        let size = |axis: usize| output.get(axis + 1).copied().unwrap_or(1);
+        let tile = [0, 1].map(|axis| packing.tile[axis].min(size(axis)));
+        runs_as_planned(&operator, Packing::Coefficients(CoefficientPacking { tile, ..packing }), seed)?;
     }
 }

@@ -1,19 +1,17 @@
 //! Finds the smallest encryption parameters under which a packed stage decrypts correctly.
 //!
-//! Assumes a layout and the width of the stage's results. Makes true: the plaintext modulus holds the results, the
-//! whole modulus is secure at this ring degree, the noise budget of the reply is not negative, and no parameters of
-//! this form cost fewer bytes.
+//! Assumes a layout and the plaintext modulus that holds the stage's results. Makes true: the whole modulus is secure at
+//! this ring degree, the noise budget of the reply is not negative, and no parameters of this form cost fewer bytes.
 //!
-//! The form: a reply keeps one prime, just wide enough; further primes of at most 30 bits, which the fastest kernels
-//! serve, make room for the noise of evaluation; a special prime for key switching fills what security leaves, up to
-//! the width at which key switching adds next to nothing.
+//! The form: the ciphertext modulus is one prime, or as few as make it up with 30 bits each, which the fastest kernels
+//! serve; a special prime for key switching fills what security leaves, up to the width at which key switching adds next
+//! to nothing; requests and replies leave out what noise allows.
 
 use std::collections::BTreeMap;
 
-use chococ_plans::cost::{reply_bytes, upload_bytes};
-use chococ_plans::noise::{Budget, EncryptionKey, Profile, estimate};
-use chococ_plans::params::{Parameters, bits_of};
-use chococ_plans::primes::{ntt_primes_below, ntt_primes_from};
+use chococ_plans::noise::{Budget, EncryptionKey, Profile, TAIL, estimate, key_switch_variance};
+use chococ_plans::params::{EXACT_PRODUCT_BITS, Parameters, SECRET_VARIANCE, bits_of};
+use chococ_plans::primes::ntt_primes_below;
 use chococ_plans::security::largest_log2_modulus;
 
 /// Widest prime that the narrow kernels take.
@@ -22,128 +20,168 @@ const NARROW_BITS: u32 = 30;
 /// Widest prime at all.
 const WIDEST_BITS: u32 = 60;
 
-/// Room for noise beyond the reply's prime that the search goes up to, in bits.
-const MOST_ROOM: u32 = 400;
+/// Widest ciphertext modulus that is tried.
+const MOST_BITS: u32 = 400;
+
+/// Low bits of a request that are worth leaving out: beyond, each costs as much noise as it saves.
+const MOST_DROPPED: u32 = 8;
+
+/// How much wider than the narrowest possible reply one is worth trying, to leave out more of its low bits.
+const WIDER_REPLIES: u32 = 3;
+
+/// Digits of key switching that are tried: more are more work, and more bytes of keys.
+const MOST_DIGITS: u32 = 4;
 
 /// What a stage asks of its parameters.
 #[derive(Clone, Copy, Debug)]
 pub struct Demand<'a> {
     /// N.
     pub ring_degree: usize,
-    /// How many values the results take.
-    pub width: u64,
+    /// t.
+    pub plaintext_modulus: u64,
     /// What the noise is made of.
     pub profile: &'a Profile,
-    /// Whether anything is rotated.
-    pub rotates: bool,
-    /// Ciphertexts up and down.
-    pub ciphertexts: (usize, usize),
+    /// Whether keys are switched.
+    pub switches: bool,
+    /// Whether q must be one prime, of any width.
+    pub one_prime: bool,
+    /// Coefficients of c0 that go up.
+    pub sent: usize,
+    /// Ciphertexts that come down.
+    pub outputs: usize,
+    /// Coefficients of c0 that come down.
+    pub returned: usize,
 }
 
 /// Finds the parameters that cost the fewest bytes; Err with the best noise budget that could be had.
 pub fn choose_parameters(demand: &Demand<'_>) -> Result<(Parameters, Budget), f64> {
-    let plaintext_modulus = ntt_primes_from(demand.width, demand.ring_degree)
-        .next()
-        .expect("there are primes in every arithmetic progression");
     let mut pool = PrimePool { ring_degree: demand.ring_degree, known: BTreeMap::new() };
-    let least = bits_of(plaintext_modulus) + 1;
+    let t_bits = bits_of(demand.plaintext_modulus);
+    let narrowest = narrowest_reply(demand);
+    let most = if demand.one_prime { WIDEST_BITS } else { MOST_BITS };
     let mut best: Option<(usize, Parameters, Budget)> = None;
     let mut closest = f64::NEG_INFINITY;
-    for reply_bits in least..=WIDEST_BITS {
-        // A wider reply alone costs more than the best so far: so will all that follow.
-        let floor =
-            |bits: u32| demand.ring_degree * bits as usize / 8 * (demand.ciphertexts.0 + 2 * demand.ciphertexts.1);
-        if best.as_ref().is_some_and(|&(bytes, ..)| floor(reply_bits) > bytes) {
+    for modulus_bits in t_bits + 1..=most {
+        // What the best leaves out of requests and replies, a wider modulus may at most leave out as well.
+        let floor = demand.bits(modulus_bits.saturating_sub(MOST_DROPPED), narrowest, t_bits);
+        if best.as_ref().is_some_and(|&(bits, ..)| floor >= bits) {
             break;
         }
-        match least_room(demand, &mut pool, plaintext_modulus, reply_bits) {
-            Ok((parameters, budget)) => {
-                let (up, down) = demand.ciphertexts;
-                let bytes = upload_bytes(&parameters, up) + reply_bytes(&parameters, down);
-                if best.as_ref().is_none_or(|&(least, ..)| bytes < least) {
-                    best = Some((bytes, parameters, budget));
+        for parameters in moduli(demand, &mut pool, modulus_bits) {
+            match shortened(demand, &parameters, narrowest) {
+                Ok((bits, parameters, budget)) => {
+                    if best.as_ref().is_none_or(|&(least, ..)| bits < least) {
+                        best = Some((bits, parameters, budget));
+                    }
                 }
+                Err(budget_bits) => closest = closest.max(budget_bits),
             }
-            Err(budget_bits) => closest = closest.max(budget_bits),
         }
     }
     best.map(|(_, parameters, budget)| (parameters, budget)).ok_or(closest)
 }
 
-/// The least room for noise beside a reply's prime of `reply_bits`; Err with the best budget.
-fn least_room(
-    demand: &Demand<'_>,
-    pool: &mut PrimePool,
-    plaintext_modulus: u64,
-    reply_bits: u32,
-) -> Result<(Parameters, Budget), f64> {
-    let mut closest = f64::NEG_INFINITY;
-    let mut attempt = |room: u32| {
-        let tried = with_room(demand, pool, plaintext_modulus, reply_bits, room);
-        let budget = tried.as_ref().map_or(f64::NEG_INFINITY, |(_, budget)| budget.reply_bits);
-        closest = closest.max(budget);
-        tried.filter(|_| budget >= 0.0)
-    };
-    // Far apart first: more room helps until security runs out, so the first that fits brackets the least that does.
-    let Some(enough) = (0..=MOST_ROOM).step_by(6).find(|&room| attempt(room).is_some()) else { return Err(closest) };
-    let found = (enough.saturating_sub(5)..=enough).find_map(attempt);
-    found.ok_or(closest)
+impl Demand<'_> {
+    /// Bits on the wire, if numbers of a request, of c1 and of c0 of a reply have these widths.
+    fn bits(&self, sent: u32, c1: u32, c0: u32) -> usize {
+        self.sent * sent as usize + self.outputs * self.ring_degree * c1 as usize + self.returned * c0 as usize
+    }
+
+    fn bits_of(&self, parameters: &Parameters) -> usize {
+        let modulus_bits: u32 = parameters.ciphertext_primes.iter().map(|&prime| bits_of(prime)).sum();
+        let reply_bits = parameters.reply_bits;
+        let (request_dropped, reply_dropped) = (parameters.request_dropped_bits, parameters.reply_dropped_bits);
+        self.bits(modulus_bits - request_dropped, reply_bits, reply_bits - reply_dropped)
+    }
 }
 
-/// Parameters with primes of `reply_bits` and, beside it, `room` bits, if primes and security allow.
-fn with_room(
-    demand: &Demand<'_>,
-    pool: &mut PrimePool,
-    plaintext_modulus: u64,
-    reply_bits: u32,
-    room: u32,
-) -> Option<(Parameters, Budget)> {
-    let limit = largest_log2_modulus(demand.ring_degree)?;
-    let mut taken = vec![plaintext_modulus];
-    let mut take = |bits: u32| {
-        let prime = pool.largest(bits, &taken)?;
+/// All moduli with a ciphertext modulus of some bits, key switching included; few digits first.
+fn moduli(demand: &Demand<'_>, pool: &mut PrimePool, modulus_bits: u32) -> Vec<Parameters> {
+    let Some(limit) = largest_log2_modulus(demand.ring_degree) else { return Vec::new() };
+    let pieces = if demand.one_prime { 1 } else { modulus_bits.div_ceil(NARROW_BITS) };
+    let mut taken = vec![demand.plaintext_modulus];
+    for piece in 0..pieces {
+        let bits = modulus_bits / pieces + u32::from(piece < modulus_bits % pieces);
+        let Some(prime) = pool.largest(bits, &taken) else { return Vec::new() };
         taken.push(prime);
-        Some(prime)
-    };
-    let pieces = room.div_ceil(NARROW_BITS);
-    let widths = (0..pieces).map(|piece| room / pieces + u32::from(piece < room % pieces));
-    let mut ciphertext_primes = vec![take(reply_bits)?];
-    for bits in widths {
-        ciphertext_primes.push(take(bits)?);
     }
-    let mut parameters = Parameters {
+    let plain = Parameters {
         ring_degree: demand.ring_degree,
-        ciphertext_primes,
+        ciphertext_primes: taken[1..].to_vec(),
         key_switching_prime: None,
         digit_bits: WIDEST_BITS,
-        reply_primes: 1,
-        plaintext_modulus,
+        plaintext_modulus: demand.plaintext_modulus,
+        request_dropped_bits: 0,
+        reply_bits: EXACT_PRODUCT_BITS - demand.ring_degree.ilog2(),
+        reply_dropped_bits: 0,
     };
-    if !demand.rotates {
-        let budget = estimate(&parameters, demand.profile, EncryptionKey::Secret);
-        return (parameters.log2_q() <= f64::from(limit)).then_some((parameters, budget));
+    let left = f64::from(limit) - plain.log2_q();
+    if !demand.switches {
+        return if left < 0.0 { Vec::new() } else { vec![plain] };
     }
-    let left = f64::from(limit) - parameters.log2_q();
     let widest = (left.floor().max(0.0) as u32).min(WIDEST_BITS);
-    let mut best: Option<(Parameters, Budget)> = None;
-    // Few digits are fewer transforms for the server and fewer bytes of keys: more only where they are needed.
-    for special_bits in [widest.min(NARROW_BITS), widest] {
-        let Some(special) = pool.largest(special_bits, &taken) else { continue };
-        parameters.key_switching_prime = Some(special);
-        for digits in 1..=4 {
-            let widest_residue = parameters.ciphertext_primes.iter().map(|&prime| bits_of(prime)).max()?;
-            parameters.digit_bits = widest_residue.div_ceil(digits);
-            let budget = estimate(&parameters, demand.profile, EncryptionKey::Secret);
-            let better = best.as_ref().is_none_or(|(_, other)| budget.reply_bits > other.reply_bits);
-            if better {
-                best = Some((parameters.clone(), budget));
-            }
-            if budget.reply_bits >= 0.0 {
-                return best;
+    let widest_residue = plain.ciphertext_primes.iter().map(|&prime| bits_of(prime)).max().unwrap_or(1);
+    let mut all: Vec<Parameters> = Vec::new();
+    for digits in 1..=MOST_DIGITS {
+        for special_bits in [widest.min(NARROW_BITS), widest] {
+            let Some(special) = pool.largest(special_bits, &taken) else { continue };
+            let digit_bits = widest_residue.div_ceil(digits);
+            let with = Parameters { key_switching_prime: Some(special), digit_bits, ..plain.clone() };
+            // No choice is quieter by more than this than one that is dominated by its rounding.
+            let quiet = |other: &Parameters| key_switch_variance(other) < 1.02 * key_switch_variance(&with);
+            if !all.iter().any(quiet) {
+                all.push(with);
             }
         }
     }
-    best
+    all
+}
+
+/// The narrowest reply that could hold the plaintext modulus and the rounding of c1: none narrower will do.
+fn narrowest_reply(demand: &Demand<'_>) -> u32 {
+    let rounding = (demand.ring_degree as f64 * SECRET_VARIANCE / 12.0).sqrt();
+    (2.0 * demand.plaintext_modulus as f64 * TAIL * rounding).log2().floor() as u32
+}
+
+/// Leaves out of requests and replies what noise allows, for the fewest bits; Err with the budget where none is left.
+///
+/// No reply narrower than `narrowest` will do.
+fn shortened(demand: &Demand<'_>, whole: &Parameters, narrowest: u32) -> Result<(usize, Parameters, Budget), f64> {
+    let budget = |parameters: &Parameters| estimate(parameters, demand.profile, EncryptionKey::Secret);
+    let mut tried = whole.clone();
+    let mut fits = |request_dropped_bits, reply_bits, reply_dropped_bits| {
+        tried.request_dropped_bits = request_dropped_bits;
+        tried.reply_bits = reply_bits;
+        tried.reply_dropped_bits = reply_dropped_bits;
+        budget(&tried).reply_bits >= 0.0
+    };
+    let before = budget(whole);
+    if before.reply_bits < 0.0 {
+        return Err(before.reply_bits);
+    }
+    let mut best: Option<(usize, Parameters)> = None;
+    let droppable = if whole.ciphertext_primes.len() == 1 { MOST_DROPPED } else { 0 };
+    for request_dropped_bits in 0..=droppable.min(bits_of(whole.ciphertext_primes[0]) - 1) {
+        let with_reply = |reply_bits, reply_dropped_bits| Parameters {
+            request_dropped_bits,
+            reply_bits,
+            reply_dropped_bits,
+            ..whole.clone()
+        };
+        let first = (narrowest.max(2)..=whole.reply_bits).find(|&bits| fits(request_dropped_bits, bits, 0));
+        let Some(first) = first else { break };
+        for reply_bits in first..=(first + WIDER_REPLIES).min(whole.reply_bits) {
+            let dropped = (0..reply_bits).take_while(|&dropped| fits(request_dropped_bits, reply_bits, dropped)).last();
+            let parameters = with_reply(reply_bits, dropped.unwrap_or(0));
+            let bits = demand.bits_of(&parameters);
+            if best.as_ref().is_none_or(|&(least, _)| bits < least) {
+                best = Some((bits, parameters));
+            }
+        }
+    }
+    let (bits, parameters) = best.ok_or(before.reply_bits)?;
+    let budget = budget(&parameters);
+    Ok((bits, parameters, budget))
 }
 
 /// The largest primes of each width, found once.
@@ -165,73 +203,114 @@ impl PrimePool {
 
 #[cfg(test)]
 mod tests {
-    use chococ_plans::op::{Conv, Dense, Linear};
+    use chococ_plans::network::{LinearLayer, Quantizer, ValueId};
+    use chococ_plans::op::{Conv, Linear};
     use chococ_plans::packing::layout::Layout;
-    use chococ_plans::packing::{Alignment, SlotPacking, TapOrder};
+    use chococ_plans::packing::{Alignment, CoefficientPacking, Packing, SlotPacking, TapOrder};
+    use chococ_plans::primes::ntt_primes_from;
 
     use super::*;
 
-    fn layout(operator: &Linear, ring_degree: usize) -> Layout {
-        let packing = SlotPacking { alignment: Alignment::Rotational, taps: TapOrder::Inputs, baby_shifts: 1 };
-        Layout::new(operator, packing, ring_degree).expect("it fits")
+    fn layer(width: i64) -> LinearLayer {
+        LinearLayer {
+            name: "conv".to_owned(),
+            operator: Linear::Conv(Conv {
+                input: [4, 14, 14],
+                output: [8, 14, 14],
+                kernel: [5, 5],
+                strides: [1, 1],
+                pads_before: [2, 2],
+                dilations: [1, 1],
+                groups: 1,
+            }),
+            input: ValueId(0),
+            output: ValueId(1),
+            quantizer: Quantizer { scale: 1.0, low: 0, high: 15 },
+            weight_bits: 4,
+            output_scales: vec![1.0; 8],
+            output_ranges: vec![(0, width - 1); 8],
+            weight_energy: 1_500,
+        }
     }
 
-    fn conv() -> Linear {
-        Linear::Conv(Conv {
-            input: [4, 14, 14],
-            output: [8, 14, 14],
-            kernel: [5, 5],
-            strides: [1, 1],
-            pads_before: [2, 2],
-            dilations: [1, 1],
-            groups: 1,
-        })
+    fn slots() -> Packing {
+        Packing::Slots(SlotPacking { alignment: Alignment::Rotational, taps: TapOrder::Inputs, baby_shifts: 1 })
     }
 
-    /// Every reply and every room, one bit at a time: what the search must not be worse than.
+    fn coefficients() -> Packing {
+        let (tile, tiles_at_once, interleave, stack, merge) = ([14, 14], 1, 4, 1, 4);
+        Packing::Coefficients(CoefficientPacking { tile, tiles_at_once, interleave, stack, merge })
+    }
+
+    /// Runs `check` on what a packing at a ring degree demands.
+    fn with_demand(packing: Packing, width: i64, ring_degree: usize, check: impl Fn(&Demand<'_>)) {
+        let layer = layer(width);
+        let layout = Layout::new(&layer.operator, packing, ring_degree).expect("it fits");
+        let one_prime = matches!(packing, Packing::Coefficients(_));
+        check(&Demand {
+            ring_degree,
+            plaintext_modulus: match one_prime {
+                true => layer.width(),
+                false => ntt_primes_from(layer.width(), ring_degree).next().expect("primes do not end"),
+            },
+            profile: &Profile::new(&layer, &layout),
+            switches: true,
+            one_prime,
+            sent: (0..layout.inputs()).map(|input| layout.sent(input).len()).sum(),
+            outputs: layout.outputs(),
+            returned: (0..layout.outputs()).map(|output| layout.returned(output).len()).sum(),
+        });
+    }
+
+    /// Every modulus and every width of requests and replies: what the search must not be worse than.
     fn cheapest(demand: &Demand<'_>) -> Option<usize> {
-        let plaintext_modulus = ntt_primes_from(demand.width, demand.ring_degree).next().expect("there are primes");
         let mut pool = PrimePool { ring_degree: demand.ring_degree, known: BTreeMap::new() };
-        let all = (2..=WIDEST_BITS).flat_map(|reply| (0..=120).map(move |room| (reply, room)));
-        let fits = all.filter_map(|(reply, room)| with_room(demand, &mut pool, plaintext_modulus, reply, room));
-        let fits = fits.filter(|(_, budget)| budget.reply_bits >= 0.0);
-        let (up, down) = demand.ciphertexts;
-        fits.map(|(parameters, _)| upload_bytes(&parameters, up) + reply_bytes(&parameters, down)).min()
+        let moduli = (2..=90).flat_map(|bits| moduli(demand, &mut pool, bits)).collect::<Vec<_>>();
+        let fits = moduli.iter().flat_map(|whole| {
+            let droppable = if whole.ciphertext_primes.len() == 1 { MOST_DROPPED } else { 0 };
+            (0..=droppable).flat_map(move |request_dropped_bits| {
+                (2..=whole.reply_bits).flat_map(move |reply_bits| {
+                    (0..reply_bits.min(12)).map(move |reply_dropped_bits| Parameters {
+                        request_dropped_bits,
+                        reply_bits,
+                        reply_dropped_bits,
+                        ..whole.clone()
+                    })
+                })
+            })
+        });
+        let budget = |parameters: &Parameters| estimate(parameters, demand.profile, EncryptionKey::Secret).reply_bits;
+        let fits = fits.filter(|parameters| {
+            let wide_enough = parameters.ciphertext_primes[0] >> parameters.request_dropped_bits > 0;
+            wide_enough && budget(parameters) >= 0.0
+        });
+        fits.map(|parameters| demand.bits_of(&parameters)).min()
     }
 
     #[test]
     fn nothing_of_this_form_costs_less() {
-        let dense = Linear::Dense(Dense { inputs: 100, outputs: 30 });
-        for (operator, width, ring_degree) in
-            [(conv(), 3_000, 2048), (conv(), 30_000, 4096), (conv(), 2_000_000, 8192), (dense, 9_000, 2048)]
-        {
-            let layout = layout(&operator, ring_degree);
-            let program = layout.program();
-            let demand = Demand {
-                ring_degree,
-                width,
-                profile: &Profile::new(&layout, &program),
-                rotates: !program.galois_rotations().is_empty(),
-                ciphertexts: (layout.placement.inputs, layout.placement.outputs),
-            };
-            let (up, down) = demand.ciphertexts;
-            let found = choose_parameters(&demand).map(|(parameters, budget)| {
-                assert!(budget.reply_bits >= 0.0);
-                assert!(parameters.plaintext_modulus >= width);
-                let limit = largest_log2_modulus(ring_degree).expect("in the table");
-                assert!(parameters.log2_whole() <= f64::from(limit));
-                upload_bytes(&parameters, up) + reply_bytes(&parameters, down)
+        for (packing, width, ring_degree) in [
+            (slots(), 3_000, 2048),
+            (slots(), 30_000, 4096),
+            (coefficients(), 3_000, 2048),
+            (coefficients(), 30_000, 4096),
+        ] {
+            with_demand(packing, width, ring_degree, |demand| {
+                let found = choose_parameters(demand).map(|(parameters, budget)| {
+                    assert!(budget.reply_bits >= 0.0);
+                    let limit = largest_log2_modulus(ring_degree).expect("in the table");
+                    assert!(parameters.log2_whole() <= f64::from(limit));
+                    demand.bits_of(&parameters)
+                });
+                assert_eq!(found.ok(), cheapest(demand), "{packing} at {ring_degree}");
             });
-            assert_eq!(found.ok(), cheapest(&demand), "{operator:?} at {ring_degree}");
         }
     }
 
     #[test]
     fn what_cannot_work_says_how_far_off_it_is() {
-        let layout = layout(&conv(), 1024);
-        let program = layout.program();
-        let profile = Profile::new(&layout, &program);
-        let demand = Demand { ring_degree: 1024, width: 30_000, profile: &profile, rotates: true, ciphertexts: (1, 1) };
-        assert!(choose_parameters(&demand).expect_err("26 bits are too few") < 0.0);
+        with_demand(coefficients(), 30_000, 1024, |demand| {
+            assert!(choose_parameters(demand).expect_err("26 bits are too few") < 0.0);
+        });
     }
 }

@@ -6,7 +6,6 @@
 use std::collections::BTreeSet;
 
 use chococ_plans::file::sha256;
-use chococ_plans::packing::{Packing, Rotation};
 use chococ_plans::plan::{FORMAT_VERSION, FileId, KeySet, Plan, Quantization, Security, ServerStage, Stage};
 use chococ_plans::weights::{FloatWeights, Weights};
 
@@ -32,7 +31,7 @@ pub fn lower(
     choices: Vec<(Choice, StageSearch)>,
     origin: Origin,
 ) -> (Plan, Vec<u8>) {
-    let mut key_sets: Vec<(KeySet, BTreeSet<Rotation>)> = Vec::new();
+    let mut key_sets: Vec<(KeySet, BTreeSet<u64>)> = Vec::new();
     let mut choices = choices.into_iter();
     let mut stage = |part| match part {
         Part::Client(steps) => Stage::Client(steps),
@@ -45,8 +44,8 @@ pub fn lower(
                 key_sets.len() - 1
             });
             key_sets[key_set].1.extend(choice.galois);
-            let packing = Packing::Slots(choice.packing);
-            Stage::Server(ServerStage { layer, key_set, packing, budget: choice.budget, cost: choice.cost, runner_up })
+            let Choice { packing, budget, cost, .. } = choice;
+            Stage::Server(ServerStage { layer, key_set, packing, budget, cost, runner_up })
         }
     };
     let stages = parts.into_iter().map(&mut stage).collect();

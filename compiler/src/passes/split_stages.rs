@@ -59,6 +59,7 @@ mod tests {
             weight_bits: 4,
             output_scales: vec![1.0; 2],
             output_ranges: vec![(0, 9); 2],
+            weight_energy: 9,
         })
     }
 

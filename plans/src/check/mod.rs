@@ -9,12 +9,14 @@ mod parameters;
 
 use std::collections::BTreeSet;
 
-use crate::cost::{self, Cost};
+use crate::cost;
 use crate::noise::{self, COEFFICIENTS, EncryptionKey, Profile};
-use crate::packing::layout::{Layout, Misfit};
-use crate::packing::{Packing, Rotation};
+use crate::packing::Packing;
+use crate::packing::layout::Layout;
+use crate::packing::misfit::Misfit;
 use crate::params::Parameters;
 use crate::plan::{Plan, Security, ServerStage};
+use crate::primes::is_prime;
 
 /// A plan that holds together, with the layouts of its server stages.
 #[derive(Clone, Debug)]
@@ -175,25 +177,24 @@ pub fn check(plan: Plan) -> Result<CheckedPlan, PlanError> {
         parameters::check(key_set, &set.parameters)?;
     }
     meaning::check(&plan)?;
-    let mut galois: Vec<BTreeSet<Rotation>> = vec![BTreeSet::new(); plan.key_sets.len()];
+    let mut galois: Vec<BTreeSet<u64>> = vec![BTreeSet::new(); plan.key_sets.len()];
     let mut layouts = Vec::new();
     for stage in plan.server_stages() {
         layouts.push(server_stage(&plan, stage, &mut galois)?);
     }
     for (key_set, (set, counted)) in plan.key_sets.iter().zip(galois).enumerate() {
-        let counted: Vec<Rotation> = counted.into_iter().collect();
+        let counted: Vec<u64> = counted.into_iter().collect();
         stated(&format!("key set {key_set}"), "Galois keys", &set.galois, &counted)?;
     }
-    let coefficients =
-        |stage: &ServerStage| plan.key_sets[stage.key_set].parameters.ring_degree * stage.cost.ciphertexts_down;
-    let found = plan.server_stages().map(coefficients).sum();
+    let decrypted = |layout: &Layout| (0..layout.outputs()).map(|output| layout.returned(output).len()).sum::<usize>();
+    let found = layouts.iter().map(decrypted).sum();
     if found > COEFFICIENTS {
         return Err(PlanError::TooLarge { found });
     }
     Ok(CheckedPlan { plan, layouts })
 }
 
-fn server_stage(plan: &Plan, stage: &ServerStage, galois: &mut [BTreeSet<Rotation>]) -> Result<Layout, PlanError> {
+fn server_stage(plan: &Plan, stage: &ServerStage, galois: &mut [BTreeSet<u64>]) -> Result<Layout, PlanError> {
     let name = || format!("stage `{}`", stage.layer.name);
     let Some(set) = plan.key_sets.get(stage.key_set) else {
         return Err(PlanError::KeySet { stage: name(), key_set: stage.key_set });
@@ -203,19 +204,21 @@ fn server_stage(plan: &Plan, stage: &ServerStage, galois: &mut [BTreeSet<Rotatio
     if width > plaintext_modulus {
         return Err(PlanError::Overflow { stage: name(), width, plaintext_modulus });
     }
-    let Packing::Slots(slots) = stage.packing;
-    let layout = Layout::new(&stage.layer.operator, slots, parameters.ring_degree)
-        .map_err(|misfit| PlanError::Packing { stage: name(), misfit })?;
-    let program = layout.program();
-    let rotations = program.galois_rotations();
-    if !rotations.is_empty() && parameters.key_switching_prime.is_none() {
-        let problem = "rotations need a key-switching prime".to_owned();
+    let (ring_degree, is_slots) = (parameters.ring_degree, matches!(stage.packing, Packing::Slots(_)));
+    if is_slots && !(is_prime(plaintext_modulus) && plaintext_modulus % (2 * ring_degree as u64) == 1) {
+        let problem = format!("slots need a plaintext modulus that is a prime and 1 modulo {}", 2 * ring_degree);
         return Err(PlanError::Parameters { key_set: stage.key_set, problem });
     }
-    galois[stage.key_set].extend(rotations);
-    let cost: Cost = cost::count(parameters, &layout, &program);
-    stated(&name(), "costs", &stage.cost, &cost)?;
-    let budget = noise::estimate(parameters, &Profile::new(&layout, &program), EncryptionKey::Secret);
+    let layout = Layout::new(&stage.layer.operator, stage.packing, ring_degree)
+        .map_err(|misfit| PlanError::Packing { stage: name(), misfit })?;
+    let elements = layout.galois_elements();
+    if !elements.is_empty() && parameters.key_switching_prime.is_none() {
+        let problem = "rotations and merges need a key-switching prime".to_owned();
+        return Err(PlanError::Parameters { key_set: stage.key_set, problem });
+    }
+    galois[stage.key_set].extend(elements);
+    stated(&name(), "costs", &stage.cost, &cost::count(parameters, &layout))?;
+    let budget = noise::estimate(parameters, &Profile::new(&stage.layer, &layout), EncryptionKey::Secret);
     stated(&name(), "budgets", &stage.budget, &budget)?;
     if budget.reply_bits.is_nan() || budget.reply_bits < 0.0 {
         return Err(PlanError::Budget { stage: name(), budget_bits: budget.reply_bits });

@@ -1,12 +1,15 @@
 //! Checks encryption parameters: that they work, and that they are secure.
 
 use crate::check::PlanError;
-use crate::params::Parameters;
+use crate::params::{EXACT_PRODUCT_BITS, Parameters, bits_of};
 use crate::primes::is_prime;
 use crate::security;
 
 /// Primes up to this many bits fit the runtime's arithmetic.
 const LARGEST_PRIME_BITS: u32 = 60;
+
+/// So many residues fit the runtime's sums of fractions.
+const LARGEST_RESIDUES: usize = 32;
 
 pub(super) fn check(key_set: usize, parameters: &Parameters) -> Result<(), PlanError> {
     let wrong = |problem: String| Err(PlanError::Parameters { key_set, problem });
@@ -16,15 +19,14 @@ pub(super) fn check(key_set: usize, parameters: &Parameters) -> Result<(), PlanE
         return wrong(format!("ring degree {ring_degree} is none of {degrees:?}"));
     };
     let primes = &parameters.ciphertext_primes;
-    if !(1..=primes.len()).contains(&parameters.reply_primes) {
-        return wrong(format!("a reply keeps {} of {} ciphertext primes", parameters.reply_primes, primes.len()));
+    if primes.is_empty() || primes.len() > LARGEST_RESIDUES {
+        return wrong(format!("{} ciphertext primes", primes.len()));
     }
     if !(1..=LARGEST_PRIME_BITS).contains(&parameters.digit_bits) {
         return wrong(format!("digits of {} bits", parameters.digit_bits));
     }
     let mut all = primes.clone();
     all.extend(parameters.key_switching_prime);
-    all.push(parameters.plaintext_modulus);
     for (index, &prime) in all.iter().enumerate() {
         if prime >> LARGEST_PRIME_BITS != 0 || prime % (2 * ring_degree as u64) != 1 || !is_prime(prime) {
             return wrong(format!(
@@ -35,6 +37,19 @@ pub(super) fn check(key_set: usize, parameters: &Parameters) -> Result<(), PlanE
         if all[..index].contains(&prime) {
             return wrong(format!("the prime {prime} occurs twice"));
         }
+    }
+    let t = parameters.plaintext_modulus;
+    if t < 2 || t >> LARGEST_PRIME_BITS != 0 || primes.iter().any(|&prime| t.is_multiple_of(prime)) {
+        return wrong(format!("plaintext modulus {t}"));
+    }
+    let narrowest = primes.iter().map(|&prime| bits_of(prime)).min().unwrap_or(0);
+    let dropped = parameters.request_dropped_bits;
+    if dropped >= narrowest || dropped > 0 && primes.len() > 1 {
+        return wrong(format!("requests that leave out {dropped} bits of {} primes", primes.len()));
+    }
+    let (kept, dropped) = (parameters.reply_bits, parameters.reply_dropped_bits);
+    if dropped >= kept || kept + ring_degree.ilog2() > EXACT_PRODUCT_BITS {
+        return wrong(format!("replies of {kept} bits that leave out {dropped}"));
     }
     let found = parameters.log2_whole();
     if found > f64::from(limit) {

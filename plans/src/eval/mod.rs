@@ -93,6 +93,7 @@ mod tests {
             weight_bits: 4,
             output_scales: vec![0.5, 0.125],
             output_ranges: vec![(-8, 8), (-8, 8)],
+            weight_energy: 1,
         };
         assert_eq!(dequantize(&layer, &[3, -4]), [1.5, -0.5]);
         assert_eq!(dequantize(&layer, &[1, 2, 3, 4]), [0.5, 1.0, 0.375, 0.5]);

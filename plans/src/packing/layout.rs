@@ -1,180 +1,78 @@
-//! Packs codes into slots, and unpacks the sums that come back: all that the client needs of a packing.
+//! Where every number of a stage sits, whichever the family: what client and server both need to know.
+
+use std::collections::BTreeSet;
 
 use crate::op::Linear;
-use crate::packing::grid::{Grid, Offset};
-use crate::packing::placement::Placement;
-use crate::packing::{Alignment, SlotPacking, TapOrder};
+use crate::packing::misfit::Misfit;
+use crate::packing::{Packing, coefficients, slots};
+use crate::params::{merging_element, rotation_element};
 
-/// Where every number of one stage sits, for one ring degree.
+/// A choice of packing, spelled out for one operator and ring degree.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Layout {
-    /// What the stage computes.
-    pub operator: Linear,
-    /// The choice that this layout spells out.
-    pub packing: SlotPacking,
-    /// Slots in one of the two rows of a ciphertext.
-    pub row_length: usize,
-    /// The cells of one channel.
-    pub grid: Grid,
-    /// The blocks of all channels.
-    pub placement: Placement,
+pub enum Layout {
+    /// One number a slot.
+    Slots(slots::layout::Layout),
+    /// One number a coefficient.
+    Coefficients(coefficients::layout::Layout),
 }
-
-/// Why a packing does not fit a ring degree.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Misfit {
-    /// One channel is larger than a row.
-    #[error("a channel takes a block of {block} slots, a row has {row_length}")]
-    BlockTooLarge {
-        /// Slots of a block.
-        block: usize,
-        /// Slots of a row.
-        row_length: usize,
-    },
-    /// The number of baby shifts is none that the layout can be cut into.
-    #[error("{baby_shifts} baby shifts do not divide {shifts} shifts")]
-    BabyShifts {
-        /// What the packing asks for.
-        baby_shifts: usize,
-        /// What the layout has.
-        shifts: usize,
-    },
-    /// More pairs of ciphertexts and shifts than can be gone through.
-    #[error("{pairs} pairs of ciphertexts and shifts are more than a plan can hold ({LARGEST_PROGRAM})")]
-    ProgramTooLarge {
-        /// Pairs that there are.
-        pairs: usize,
-    },
-    /// Masks can only follow rotations of inputs.
-    #[error("the masked baseline rotates inputs")]
-    MasksFollowInputs,
-}
-
-/// Pairs of an input and an output ciphertext, times shifts, times phases, times slots: what listing a program takes.
-const LARGEST_PROGRAM: usize = 1 << 32;
 
 impl Layout {
     /// Spells out a choice of packing.
     ///
     /// # Errors
     /// [`Misfit`], where the choice does not fit the operator at this ring degree.
-    pub fn new(operator: &Linear, packing: SlotPacking, ring_degree: usize) -> Result<Layout, Misfit> {
-        let row_length = ring_degree / 2;
-        let grid = Grid::new(operator, packing.alignment);
-        if grid.block > row_length {
-            return Err(Misfit::BlockTooLarge { block: grid.block, row_length });
-        }
-        let (channels_in, channels_out) = match operator {
-            Linear::Conv(conv) => (conv.input[0] * grid.phase_count(), conv.output[0]),
-            Linear::Dense(dense) => (dense.inputs, dense.outputs),
-        };
-        let placement = Placement::new(channels_in, channels_out, row_length / grid.block);
-        let factors =
-            [placement.outputs, placement.inputs, placement.shifts, grid.phase_count(), 2 * placement.columns];
-        let pairs = factors.into_iter().fold(1, usize::saturating_mul);
-        if pairs > LARGEST_PROGRAM {
-            return Err(Misfit::ProgramTooLarge { pairs });
-        }
-        let (baby_shifts, shifts) = (packing.baby_shifts, placement.shifts);
-        if baby_shifts == 0 || !shifts.is_multiple_of(baby_shifts) {
-            return Err(Misfit::BabyShifts { baby_shifts, shifts });
-        }
-        if packing.alignment == Alignment::Masked && packing.taps != TapOrder::Inputs {
-            return Err(Misfit::MasksFollowInputs);
-        }
-        Ok(Layout { operator: operator.clone(), packing, row_length, grid, placement })
+    pub fn new(operator: &Linear, packing: Packing, ring_degree: usize) -> Result<Layout, Misfit> {
+        Ok(match packing {
+            Packing::Slots(packing) => Layout::Slots(slots::layout::Layout::new(operator, packing, ring_degree)?),
+            Packing::Coefficients(packing) => {
+                Layout::Coefficients(coefficients::layout::Layout::new(operator, packing, ring_degree)?)
+            }
+        })
     }
 
-    /// Slots by which a shift of channels rotates.
-    pub(crate) fn shift_steps(&self, shift: usize) -> i64 {
-        (shift * self.placement.interleave * self.grid.block) as i64
-    }
-
-    /// Puts the codes of the input tensor into the slots of ciphertexts, as numbers modulo t.
-    pub fn pack(&self, codes: &[i32], plaintext_modulus: u64) -> Vec<Vec<u64>> {
-        (0..self.placement.inputs)
-            .map(|ciphertext| {
-                let mut slots = vec![0; 2 * self.row_length];
-                self.for_each_input(ciphertext, |slot, element| {
-                    slots[slot] = i64::from(codes[element]).rem_euclid(plaintext_modulus as i64) as u64;
-                });
-                slots
-            })
-            .collect()
-    }
-
-    /// Adds up what arrived in the slots of the output ciphertexts, and reads each sum as the one number of its
-    /// channel's range that is congruent to it modulo t.
-    ///
-    /// `ranges` holds one pair (lowest, highest) an output channel, none wider than t.
-    pub fn unpack(&self, slots: &[Vec<u64>], plaintext_modulus: u64, ranges: &[(i64, i64)]) -> Vec<i64> {
-        let pixels = self.grid.output[0] * self.grid.output[1];
-        let mut sums = vec![0u64; self.placement.channels_out * pixels];
-        for (ciphertext, slots) in slots.iter().enumerate() {
-            self.for_each_output(ciphertext, |slot, channel, pixel| sums[channel * pixels + pixel] += slots[slot]);
+    /// Input ciphertexts.
+    pub fn inputs(&self) -> usize {
+        match self {
+            Layout::Slots(layout) => layout.placement.inputs,
+            Layout::Coefficients(layout) => layout.inputs(),
         }
-        let modulus = plaintext_modulus as i64;
-        sums.iter()
-            .enumerate()
-            .map(|(element, &sum)| {
-                let (low, _) = ranges[element / pixels];
-                low + ((sum % plaintext_modulus) as i64 - low).rem_euclid(modulus)
-            })
-            .collect()
     }
 
-    /// The tap of the kernel that reads `phase` at `offset`, if there is one: [row, column] of the kernel.
-    pub(crate) fn tap(&self, phase: usize, offset: Offset) -> Option<[usize; 2]> {
-        let Linear::Conv(conv) = &self.operator else { return Some([0, 0]) };
-        let along = |axis: usize, phase: usize, by: i64| {
-            let reach = conv.strides[axis] as i64 * by + (phase + conv.pads_before[axis]) as i64;
-            let reach = usize::try_from(reach).ok().filter(|reach| reach.is_multiple_of(conv.dilations[axis]))?;
-            Some(reach / conv.dilations[axis]).filter(|&tap| tap < conv.kernel[axis])
-        };
-        let [row, column] = self.grid.phase(phase);
-        Some([along(0, row, offset.down)?, along(1, column, offset.right)?])
+    /// Output ciphertexts.
+    pub fn outputs(&self) -> usize {
+        match self {
+            Layout::Slots(layout) => layout.placement.outputs,
+            Layout::Coefficients(layout) => layout.outputs(),
+        }
     }
 
-    /// Visits every slot of an input ciphertext that holds an element of the input tensor.
-    fn for_each_input(&self, ciphertext: usize, mut visit: impl FnMut(usize, usize)) {
-        let phases = self.grid.phase_count();
-        let [vertical, horizontal] = self.grid.strides;
-        let (height, width) = match &self.operator {
-            Linear::Conv(conv) => (conv.input[1], conv.input[2]),
-            Linear::Dense(_) => (1, 1),
-        };
-        for (row, column) in self.columns() {
-            let Some(channel) = self.placement.input_channel(ciphertext, row, column) else { continue };
-            let first = row * self.row_length + column * self.grid.block;
-            let (image, [top, left]) = (channel / phases, self.grid.phase(channel % phases));
-            for (y, source_y) in (top..height).step_by(vertical).enumerate() {
-                for (x, source_x) in (left..width).step_by(horizontal).enumerate() {
-                    visit(first + self.grid.cell(y, x), (image * height + source_y) * width + source_x);
-                }
+    /// The coefficients of an input's c0 that travel, in this order.
+    pub fn sent(&self, input: usize) -> Vec<usize> {
+        match self {
+            Layout::Slots(layout) => (0..2 * layout.row_length).collect(),
+            Layout::Coefficients(layout) => layout.sent(input),
+        }
+    }
+
+    /// The coefficients of an output's c0 that travel, in this order.
+    pub fn returned(&self, output: usize) -> Vec<usize> {
+        match self {
+            Layout::Slots(layout) => (0..2 * layout.row_length).collect(),
+            Layout::Coefficients(layout) => layout.results(output).map(|(position, ..)| position).collect(),
+        }
+    }
+
+    /// The g of every automorphism X -> X^g that the server needs a Galois key for.
+    pub fn galois_elements(&self) -> BTreeSet<u64> {
+        match self {
+            Layout::Slots(layout) => {
+                let rotations = layout.program().galois_rotations();
+                rotations.into_iter().map(|rotation| rotation_element(2 * layout.row_length, rotation)).collect()
+            }
+            Layout::Coefficients(layout) => {
+                let steps = coefficients::merging::Merging::steps(layout.packing.merge, layout.packing.interleave);
+                steps.map(|step| merging_element(layout.ring_degree, step)).collect()
             }
         }
-    }
-
-    /// Visits every slot of an output ciphertext that holds (part of) an output: slot, channel, pixel.
-    pub(crate) fn for_each_output(&self, ciphertext: usize, mut visit: impl FnMut(usize, usize, usize)) {
-        for (row, column) in self.columns() {
-            let Some(channel) = self.placement.output_channel(ciphertext, row, column) else { continue };
-            let first = row * self.row_length + column * self.grid.block;
-            for (index, pixel) in self.output_pixels().enumerate() {
-                visit(first + self.grid.cell(pixel[0], pixel[1]), channel, index);
-            }
-        }
-    }
-
-    /// The pixels of an output channel, row by row.
-    pub(crate) fn output_pixels(&self) -> impl Iterator<Item = [usize; 2]> + use<> {
-        let [height, width] = self.grid.output;
-        (0..height).flat_map(move |y| (0..width).map(move |x| [y, x]))
-    }
-
-    /// The columns of a ciphertext, row by row.
-    pub(crate) fn columns(&self) -> impl Iterator<Item = (usize, usize)> + use<> {
-        let columns = self.placement.columns;
-        (0..2).flat_map(move |row| (0..columns).map(move |column| (row, column)))
     }
 }

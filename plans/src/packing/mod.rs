@@ -1,19 +1,18 @@
-//! Where each number of a tensor sits: ciphertext, slot, copies; and what the server does to make sums of products.
+//! Where each number of a tensor sits in ciphertexts, and what the server does to make sums of products.
 //!
 //! A plan records only the *choice* of packing. Everything else follows from the choice, the operator and the ring
 //! degree, and is computed here, once, for the compiler, the client and the server alike:
 //!
-//! - [`grid`]: the cells of one channel, with the padding that lets a plain rotation move a window;
-//! - [`placement`]: which channel sits in which block, and the copies of it;
-//! - [`layout`]: both together: packs codes, unpacks accumulators;
-//! - [`program`]: the rotations and products that turn packed inputs into packed outputs;
-//! - `factors`: weights, masks and biases, laid out to match.
+//! - [`windows`]: what the windows of an operator read, whatever the packing;
+//! - [`slots`]: one number a slot, windows aligned by rotations, after CHOCO;
+//! - [`coefficients`]: one number a coefficient, convolutions as products of polynomials, after Cheetah;
+//! - [`layout`]: what client and server need to know of either.
 
-mod factors;
-pub mod grid;
+pub mod coefficients;
 pub mod layout;
-pub mod placement;
-pub mod program;
+pub mod misfit;
+pub mod slots;
+pub mod windows;
 
 use serde::{Deserialize, Serialize};
 
@@ -22,6 +21,8 @@ use serde::{Deserialize, Serialize};
 pub enum Packing {
     /// Batch encoding: one number a slot, after CHOCO.
     Slots(SlotPacking),
+    /// No encoding: one number a coefficient, after Cheetah.
+    Coefficients(CoefficientPacking),
 }
 
 /// A choice within the family of packings that use slots.
@@ -33,6 +34,21 @@ pub struct SlotPacking {
     pub taps: TapOrder,
     /// How many of the channel shifts are rotations of the inputs; the others are rotations of sums. A power of two.
     pub baby_shifts: usize,
+}
+
+/// A choice within the family of packings that use coefficients; [`coefficients`] says what its parts do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct CoefficientPacking {
+    /// Rows and columns of output pixels in a tile.
+    pub tile: [usize; 2],
+    /// Tiles in a ciphertext.
+    pub tiles_at_once: usize,
+    /// Input channels in a ciphertext: a power of two.
+    pub interleave: usize,
+    /// Output channels that one product makes.
+    pub stack: usize,
+    /// Ciphertexts merged into one: a power of two, at most `interleave`.
+    pub merge: usize,
 }
 
 /// How a rotated window is kept from reading what lies outside the image.
@@ -83,6 +99,44 @@ impl Rotation {
     }
 }
 
+/// The kinds of packing that one can ask for by name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum PackingKind {
+    /// Slots, windows aligned in some way.
+    Slots(Alignment),
+    /// Coefficients.
+    Coefficients,
+}
+
+impl PackingKind {
+    /// All of them.
+    pub const ALL: [PackingKind; 4] = [
+        PackingKind::Slots(Alignment::Rotational),
+        PackingKind::Slots(Alignment::Punctured),
+        PackingKind::Slots(Alignment::Masked),
+        PackingKind::Coefficients,
+    ];
+}
+
+impl Packing {
+    /// Its kind.
+    pub fn kind(&self) -> PackingKind {
+        match self {
+            Packing::Slots(packing) => PackingKind::Slots(packing.alignment),
+            Packing::Coefficients(_) => PackingKind::Coefficients,
+        }
+    }
+}
+
+impl std::fmt::Display for PackingKind {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            PackingKind::Slots(alignment) => alignment.fmt(f),
+            PackingKind::Coefficients => f.write_str("coefficients"),
+        }
+    }
+}
+
 impl std::fmt::Display for Alignment {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
@@ -95,13 +149,39 @@ impl std::fmt::Display for Alignment {
 
 impl std::fmt::Display for Packing {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Packing::Slots(slots) = self;
-        let taps = match slots.taps {
+        match self {
+            Packing::Slots(packing) => packing.fmt(f),
+            Packing::Coefficients(packing) => packing.fmt(f),
+        }
+    }
+}
+
+impl std::fmt::Display for SlotPacking {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let taps = match self.taps {
             TapOrder::Inputs => "rotates inputs",
             TapOrder::Outputs => "rotates outputs",
             TapOrder::Mixed => "rotates both",
         };
-        let plural = if slots.baby_shifts == 1 { "" } else { "s" };
-        write!(f, "{}, {taps}, {} baby shift{plural}", slots.alignment, slots.baby_shifts)
+        let plural = if self.baby_shifts == 1 { "" } else { "s" };
+        write!(f, "{}, {taps}, {} baby shift{plural}", self.alignment, self.baby_shifts)
+    }
+}
+
+impl std::fmt::Display for CoefficientPacking {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let [rows, columns] = self.tile;
+        write!(f, "coefficients, tiles of {rows}x{columns}")?;
+        for (factor, what) in [
+            (self.tiles_at_once, "at once"),
+            (self.interleave, "interleaved"),
+            (self.stack, "stacked"),
+            (self.merge, "merged"),
+        ] {
+            if factor > 1 {
+                write!(f, ", {factor} {what}")?;
+            }
+        }
+        Ok(())
     }
 }

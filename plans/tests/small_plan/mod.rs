@@ -11,7 +11,7 @@ use chococ_plans::packing::layout::Layout;
 use chococ_plans::packing::{Alignment, Packing, SlotPacking, TapOrder};
 use chococ_plans::params::Parameters;
 use chococ_plans::plan::{FORMAT_VERSION, FileId, KeySet, Plan, Quantization, Security, ServerStage, Stage};
-use chococ_plans::weights::{FloatWeights, Weights, accumulator_ranges};
+use chococ_plans::weights::{FloatWeights, Weights, accumulator_ranges, weight_energy};
 
 /// The plan and its weights.
 pub fn small_plan() -> (Plan, Weights) {
@@ -26,32 +26,36 @@ pub fn small_plan() -> (Plan, Weights) {
     });
     let integers = LayerWeights { weights: (-9..9).map(|w| w.clamp(-7, 7)).collect(), bias: vec![5, -40] };
     let floats = FloatWeights { weights: vec![0.25; 18], bias: vec![0.5, -0.5] };
-    let packing = SlotPacking { alignment: Alignment::Rotational, taps: TapOrder::Mixed, baby_shifts: 1 };
+    let packing =
+        Packing::Slots(SlotPacking { alignment: Alignment::Rotational, taps: TapOrder::Mixed, baby_shifts: 1 });
     let parameters = Parameters {
         ring_degree: 4096,
         ciphertext_primes: vec![16_760_833, 33_538_049],
         key_switching_prime: Some(1_073_692_673),
         digit_bits: 25,
-        reply_primes: 1,
         plaintext_modulus: 40_961,
+        request_dropped_bits: 0,
+        reply_bits: 26,
+        reply_dropped_bits: 4,
     };
     let layout = Layout::new(&operator, packing, parameters.ring_degree).expect("it fits");
-    let program = layout.program();
+    let layer = LinearLayer {
+        name: "conv".to_owned(),
+        operator,
+        input: ValueId(0),
+        output: ValueId(1),
+        quantizer: Quantizer { scale: 0.125, low: 0, high: 15 },
+        weight_bits: 4,
+        output_scales: vec![0.01, 0.02],
+        output_ranges: accumulator_ranges(&integers, 0, 15),
+        weight_energy: weight_energy(&integers),
+    };
     let stage = ServerStage {
-        layer: LinearLayer {
-            name: "conv".to_owned(),
-            operator,
-            input: ValueId(0),
-            output: ValueId(1),
-            quantizer: Quantizer { scale: 0.125, low: 0, high: 15 },
-            weight_bits: 4,
-            output_scales: vec![0.01, 0.02],
-            output_ranges: accumulator_ranges(&integers, 0, 15),
-        },
+        budget: estimate(&parameters, &Profile::new(&layer, &layout), EncryptionKey::Secret),
+        cost: count(&parameters, &layout),
+        layer,
         key_set: 0,
-        packing: Packing::Slots(packing),
-        budget: estimate(&parameters, &Profile::new(&layout, &program), EncryptionKey::Secret),
-        cost: count(&parameters, &layout, &program),
+        packing,
         runner_up: None,
     };
     let relu = ClientStep {
@@ -73,7 +77,7 @@ pub fn small_plan() -> (Plan, Weights) {
         security: Security::stated(),
         input_shape: vec![1, 6, 6],
         output: ValueId(2),
-        key_sets: vec![KeySet { parameters, galois: program.galois_rotations().into_iter().collect() }],
+        key_sets: vec![KeySet { parameters, galois: layout.galois_elements().into_iter().collect() }],
         stages: vec![Stage::Server(stage), Stage::Client(vec![relu])],
     };
     (plan, weights)

@@ -55,23 +55,6 @@ impl SeededCiphertext {
     }
 }
 
-/// A ciphertext on its way back: c0 in coefficients, so that low bits and junk can be left out; c1 as evaluations, so
-/// that the client's only transform is one inverse a residue.
-#[derive(Clone)]
-pub struct Reply {
-    /// c0.
-    pub c0: Poly<Coefficients>,
-    /// c1.
-    pub c1: Poly<Evaluations>,
-}
-
-impl Reply {
-    /// Takes a ciphertext of the level the client is to receive.
-    pub fn new(context: &Context, ciphertext: Ciphertext) -> Self {
-        Self { c0: context.ring().inverse(ciphertext.c0), c1: ciphertext.c1 }
-    }
-}
-
 /// Draws a uniform polynomial, taken to be evaluations, from ChaCha20's stream `stream` under `seed`: residue 0 first,
 /// each as [`sample::uniform`](crate::math::sample::uniform) reads it.
 pub(super) fn expand_uniform(context: &Context, residues: usize, seed: Seed, stream: u64) -> Poly<Evaluations> {

@@ -5,8 +5,8 @@ use super::factor::{Factor, inverse};
 use crate::math::modulus::Modulus;
 use crate::math::ntt::Ntt;
 use crate::math::poly::Ring;
-use chococ_plans::params::Parameters;
-use chococ_plans::primes::is_prime;
+use chococ_plans::params::{EXACT_PRODUCT_BITS, Parameters};
+use chococ_plans::primes::{is_prime, ntt_primes_below};
 
 /// What makes numbers unfit to compute with.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -42,13 +42,15 @@ pub enum ParameterError {
     /// Key switching cannot cut residues into such digits.
     #[error("digits of {0} bits; there must be 1 to 60")]
     DigitBits(u32),
-    /// A reply keeps no residue or more than there are.
-    #[error("a reply keeps {reply_primes} of {residues} ciphertext primes")]
-    ReplyPrimes {
-        /// What was asked for.
-        reply_primes: usize,
-        /// k.
-        residues: usize,
+    /// A reply keeps no bits, or more than its decryption computes with.
+    #[error("a reply keeps {reply_bits} bits, less {dropped} of c0; at this ring degree there may be {most}")]
+    ReplyBits {
+        /// w.
+        reply_bits: u32,
+        /// Low bits of c0 that are left out.
+        dropped: u32,
+        /// What decryption takes.
+        most: u32,
     },
 }
 
@@ -69,6 +71,8 @@ pub(super) struct Level {
     pub q_mod_t: Factor,
     /// For each residue i, t (q/q_i)^-1 modulo q_i.
     pub unscale: Vec<Factor>,
+    /// For each residue i, (q/q_i)^-1 modulo q_i.
+    pub to_shares: Vec<Factor>,
 }
 
 /// One BFV instance: all that keys, encryption and evaluation share, nothing secret.
@@ -84,6 +88,8 @@ pub struct Context {
     residues: Vec<Residue>,
     levels: Vec<Level>,
     encoder: Option<Encoder>,
+    /// The transform by which a reply's c1 s is computed exactly.
+    exact: Ntt,
 }
 
 impl Context {
@@ -107,7 +113,8 @@ impl Context {
             (1..=parameters.ciphertext_primes.len()).map(|level| Level::new(&ring.moduli()[..level], t)).collect();
         // The encoder would take a composite for a field.
         let encoder = if is_prime(t) { Encoder::new(parameters.ring_degree, t) } else { None };
-        Ok(Self { parameters: parameters.clone(), ring, residues, levels, encoder })
+        let exact = exact_transform(parameters);
+        Ok(Self { parameters: parameters.clone(), ring, residues, levels, encoder, exact })
     }
 
     /// Returns the parameters the context was made from.
@@ -150,6 +157,11 @@ impl Context {
     /// Returns the transform of residue i.
     pub(super) fn ntt(&self, i: usize) -> &Ntt {
         &self.ring.ntts()[i]
+    }
+
+    /// Returns a prime that no coefficient of a reply's c1 s reaches, centred, and its transform.
+    pub(super) fn exact(&self) -> (Modulus, &Ntt) {
+        (self.exact.modulus(), &self.exact)
     }
 
     /// Says whether there is a special prime, hence whether ciphertexts can be rotated.
@@ -195,16 +207,28 @@ impl Residue {
 
 impl Level {
     fn new(moduli: &[Modulus], t: u64) -> Self {
-        let unscale = moduli.iter().map(|&modulus| {
+        let inverse_of_others = |modulus: Modulus| {
             let others = moduli.iter().filter(|&&other| other != modulus);
-            let product = others.fold(1, |product, other| modulus.mul(product, modulus.reduce(other.value())));
-            Factor::new(modulus.mul(modulus.reduce(t), modulus.inverse(product)), modulus.value())
-        });
+            modulus.inverse(others.fold(1, |product, other| modulus.mul(product, modulus.reduce(other.value()))))
+        };
+        let scaled = |by: u64| {
+            let factor = move |&modulus: &Modulus| modulus.mul(modulus.reduce(by), inverse_of_others(modulus));
+            moduli.iter().map(move |modulus| Factor::new(factor(modulus), modulus.value())).collect()
+        };
         let q_mod_t = moduli
             .iter()
             .fold(1, |product, modulus| (u128::from(product) * u128::from(modulus.value()) % u128::from(t)) as u64);
-        Self { q_mod_t: Factor::new(q_mod_t, t), unscale: unscale.collect() }
+        Self { q_mod_t: Factor::new(q_mod_t, t), unscale: scaled(t), to_shares: scaled(1) }
     }
+}
+
+/// Prepares the transform for c1 s: coefficients of c1 are at most 2^(w-1), of s at most 1, so those of the product at
+/// most N 2^(w-1). A prime of 50 bits is the fastest, one of 60 the largest.
+fn exact_transform(parameters: &Parameters) -> Ntt {
+    let n = parameters.ring_degree;
+    let bits = if parameters.reply_bits + n.ilog2() < 50 { 50 } else { EXACT_PRODUCT_BITS + 1 };
+    let prime = ntt_primes_below(bits, n).next().expect("there are primes of 50 and 60 bits for every ring degree");
+    Ntt::new(n, Modulus::new(prime)).expect("the prime is 1 modulo 2N")
 }
 
 /// Tells the allocator to expect large blocks.
@@ -222,7 +246,8 @@ fn keep_freed_memory() {
 
 /// Checks what does not need number theory.
 fn check_ranges(parameters: &Parameters) -> Result<(), ParameterError> {
-    let Parameters { ring_degree, digit_bits, reply_primes, plaintext_modulus, .. } = *parameters;
+    let Parameters { ring_degree, digit_bits, reply_bits, reply_dropped_bits: dropped, .. } = *parameters;
+    let plaintext_modulus = parameters.plaintext_modulus;
     let residues = parameters.ciphertext_primes.len();
     if !ring_degree.is_power_of_two() || !(8..=32768).contains(&ring_degree) {
         return Err(ParameterError::RingDegree(ring_degree));
@@ -237,8 +262,9 @@ fn check_ranges(parameters: &Parameters) -> Result<(), ParameterError> {
     if !(1..=60).contains(&digit_bits) {
         return Err(ParameterError::DigitBits(digit_bits));
     }
-    if !(1..=residues).contains(&reply_primes) {
-        return Err(ParameterError::ReplyPrimes { reply_primes, residues });
+    let most = EXACT_PRODUCT_BITS - ring_degree.ilog2();
+    if reply_bits > most || dropped >= reply_bits {
+        return Err(ParameterError::ReplyBits { reply_bits, dropped, most });
     }
     Ok(())
 }
@@ -265,7 +291,9 @@ mod tests {
             ciphertext_primes: vec![1_073_692_673, 97],
             key_switching_prime: Some(113),
             digit_bits: 10,
-            reply_primes: 1,
+            request_dropped_bits: 0,
+            reply_bits: 20,
+            reply_dropped_bits: 0,
             plaintext_modulus: 17,
         }
     }
@@ -300,7 +328,9 @@ mod tests {
         assert_eq!(refusal(|p| p.ciphertext_primes[1] = 113), E::RepeatedPrime(113));
         assert_eq!(refusal(|p| p.digit_bits = 0), E::DigitBits(0));
         assert_eq!(refusal(|p| p.plaintext_modulus = 1), E::PlaintextModulus(1));
-        assert_eq!(refusal(|p| p.reply_primes = 3), E::ReplyPrimes { reply_primes: 3, residues: 2 });
+        let replies = |reply_bits, dropped| E::ReplyBits { reply_bits, dropped, most: 56 };
+        assert_eq!(refusal(|p| p.reply_bits = 57), replies(57, 0));
+        assert_eq!(refusal(|p| p.reply_dropped_bits = 20), replies(20, 20));
         for prime in [0, 2, 33, 101, (1 << 61) - 1] {
             let expected = E::NoTransform { prime, double_degree: 16 };
             assert_eq!(refusal(|p| p.ciphertext_primes[0] = prime), expected);

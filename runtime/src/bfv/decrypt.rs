@@ -1,6 +1,6 @@
 //! Decryption at any level: c0 + c1 s, and from that the message.
 
-use super::ciphertext::{Ciphertext, Reply};
+use super::ciphertext::Ciphertext;
 use super::context::Context;
 use super::encode::Plaintext;
 use super::factor::{Factor, subtract_once};
@@ -11,15 +11,11 @@ use crate::math::poly::{Coefficients, Evaluations, Poly};
 use crate::math::vector;
 use zeroize::Zeroizing;
 
-/// Decrypts a reply: one product and one inverse transform a residue, then the scaling by t/q.
+/// Decrypts a ciphertext as the server holds it: one product and one inverse transform a residue, then the scaling by
+/// t/q.
 ///
 /// The fractions that it rounds are computed to 2^-32 or better. They are multiples of 1/q, so that for an odd q below
 /// 2^31 none is nearer to a half than that; for larger moduli the noise must leave 2^-32 between them and a half.
-pub fn decrypt_reply(context: &Context, secret: &SecretKey, reply: &Reply) -> Plaintext {
-    unscale(context, &reply_phase(context, secret, reply))
-}
-
-/// Decrypts a ciphertext as the server holds it; see [`decrypt_reply`].
 pub fn decrypt(context: &Context, secret: &SecretKey, ciphertext: &Ciphertext) -> Plaintext {
     unscale(context, &phase(context, secret, ciphertext))
 }
@@ -29,13 +25,6 @@ pub(super) fn phase(context: &Context, secret: &SecretKey, ciphertext: &Cipherte
     let mut phase = times_secret(context, secret, &ciphertext.c1);
     context.ring().add_assign(&mut phase, &ciphertext.c0);
     Zeroizing::new(context.ring().inverse(phase))
-}
-
-/// Returns c0 + c1 s of a reply.
-pub(super) fn reply_phase(context: &Context, secret: &SecretKey, reply: &Reply) -> Zeroizing<Poly<Coefficients>> {
-    let mut phase = Zeroizing::new(context.ring().inverse(times_secret(context, secret, &reply.c1)));
-    context.ring().add_assign(&mut phase, &reply.c0);
-    phase
 }
 
 fn times_secret(context: &Context, secret: &SecretKey, c1: &Poly<Evaluations>) -> Poly<Evaluations> {
@@ -157,7 +146,9 @@ mod tests {
             ciphertext_primes: ciphertext_primes.to_vec(),
             key_switching_prime: None,
             digit_bits: 10,
-            reply_primes: 1,
+            request_dropped_bits: 0,
+            reply_bits: 20,
+            reply_dropped_bits: 0,
             plaintext_modulus,
         };
         Context::new(&parameters).expect("the test's primes have transforms")

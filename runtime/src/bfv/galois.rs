@@ -6,7 +6,6 @@ use super::digits::{Digit, digits};
 use super::keys::{SecretKey, error, subtract_product};
 use crate::math::poly::{Automorphism, Evaluations, Poly};
 use crate::math::vector;
-use chococ_plans::params::SLOT_GENERATOR;
 use rand::CryptoRng;
 use std::collections::BTreeMap;
 use zeroize::Zeroizing;
@@ -28,16 +27,6 @@ pub enum GaloisKeyError {
     /// A rotation was asked for whose key was not sent.
     #[error("no Galois key for element {0}")]
     Missing(u64),
-}
-
-/// Returns the g for which X -> X^g rotates rows left by `steps` (right when negative) and then swaps them if `swap`.
-///
-/// Steps count modulo N/2.
-pub fn galois_element(ring_degree: usize, steps: i64, swap: bool) -> u64 {
-    let order = 2 * ring_degree as u64;
-    let steps = steps.rem_euclid(ring_degree as i64 / 2);
-    let rotation = (0..steps).fold(1, |power, _| power * SLOT_GENERATOR % order);
-    if swap { order - rotation } else { rotation }
 }
 
 /// A Galois key as it travels: the a parts are named, not written out.
@@ -190,17 +179,6 @@ impl FromIterator<GaloisKey> for GaloisKeys {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn elements_follow_the_convention() {
-        assert_eq!(galois_element(16, 0, false), 1);
-        assert_eq!(galois_element(16, 1, false), 3);
-        assert_eq!(galois_element(16, 2, false), 9);
-        assert_eq!(galois_element(16, -1, false), galois_element(16, 7, false));
-        assert_eq!(galois_element(16, 8, false), 1);
-        assert_eq!(galois_element(16, 0, true), 31);
-        assert_eq!(galois_element(16, 1, true), 29);
-    }
 
     #[test]
     fn inverse_elements_undo_elements() {

@@ -13,6 +13,8 @@ use zeroize::{Zeroize, Zeroizing};
 pub struct SecretKey {
     /// s under all primes, the special one included.
     evaluations: Poly<Evaluations>,
+    /// s under the prime of [`Context::exact`].
+    exact: Zeroizing<Vec<u64>>,
 }
 
 impl SecretKey {
@@ -20,7 +22,16 @@ impl SecretKey {
     pub fn generate(context: &Context, rng: &mut impl CryptoRng) -> Self {
         let mut ternary = Zeroizing::new(vec![0; context.ring_degree()]);
         sample::ternary(rng, &mut ternary);
-        Self { evaluations: small(context.ring(), 1, &ternary, context.key_residues()) }
+        let (modulus, ntt) = context.exact();
+        let mut exact = Zeroizing::new(vec![0; context.ring_degree()]);
+        lift_small(modulus, 1, &ternary, &mut exact);
+        ntt.forward(&mut exact);
+        Self { evaluations: small(context.ring(), 1, &ternary, context.key_residues()), exact }
+    }
+
+    /// Returns s in evaluation form under the prime of [`Context::exact`].
+    pub(super) fn exact(&self) -> &[u64] {
+        &self.exact
     }
 
     /// Returns s, residue by residue, the special prime's last.

@@ -5,9 +5,9 @@
 
 use super::context::Context;
 use super::encode::Plaintext;
-use super::galois::galois_element;
 use crate::math::poly::{Automorphism, Coefficients, Poly};
-use chococ_plans::params::Parameters;
+use chococ_plans::packing::Rotation;
+use chococ_plans::params::{Parameters, rotation_element};
 use chococ_plans::primes::ntt_primes_below;
 use fhe::bfv::{BfvParameters, BfvParametersBuilder, Ciphertext, Encoding, EvaluationKeyBuilder, SecretKey};
 use fhe_traits::{FheDecoder, FheDecrypter, FheEncoder, FheEncrypter};
@@ -30,7 +30,9 @@ fn both() -> (Context, Arc<BfvParameters>) {
         ciphertext_primes: primes[..2].to_vec(),
         key_switching_prime: Some(primes[2]),
         digit_bits: 50,
-        reply_primes: 1,
+        request_dropped_bits: 0,
+        reply_bits: 20,
+        reply_dropped_bits: 0,
         plaintext_modulus: PLAINTEXT_MODULUS,
     })
     .expect("each prime is 1 modulo 128");
@@ -100,7 +102,8 @@ fn rotations_go_the_way_they_go_in_fhe() {
     // The same map on coefficients, where the choice of root plays no part.
     let coefficients = encrypted(encode(Encoding::poly_at_level(1)), &mut rng);
     let rotated = keys.rotates_columns_by(&coefficients, 5).expect("the key is there");
-    let automorphism = Automorphism::new(RING_DEGREE, galois_element(RING_DEGREE, 5, false));
+    let automorphism =
+        Automorphism::new(RING_DEGREE, rotation_element(RING_DEGREE, Rotation { steps: 5, swap: false }));
     // Modulo the first ciphertext prime, negative coefficients are read off below t.
     let q = ours.parameters().ciphertext_primes[0];
     let image = Poly::<Coefficients>::from_words(RING_DEGREE, sample()).automorphism(ours.ring(), &automorphism);

@@ -2,7 +2,7 @@
 //!
 //! In reading order: [`context`] (parameters made ready), [`encode`] (slots to polynomials), [`keys`], [`ciphertext`],
 //! [`encrypt`], [`decrypt`], then the server's side: [`evaluate`], [`multiplicand`] and [`inner_product`] (weights),
-//! [`galois`] and [`rotate`] (keys and rotations), [`switch`] (smaller moduli for replies); and [`noise`], for tests.
+//! [`galois`] and [`rotate`] (keys and rotations), [`switch`] and [`reply`] (smaller moduli); and [`noise`], for tests.
 //!
 //! A ciphertext (c0, c1) satisfies c0 + c1 s = round(qm/t) + noise modulo q. All functions run on one thread, draw
 //! randomness from their argument alone, and, [`noise`] aside, take the same time whatever a secret, a message or an error
@@ -25,17 +25,19 @@ pub mod keys;
 mod lift;
 pub mod multiplicand;
 pub mod noise;
+pub mod reply;
 pub mod rotate;
 mod scale;
 pub mod switch;
 mod vectorized;
 
-pub use ciphertext::{Ciphertext, Reply, SeededCiphertext};
+pub use ciphertext::{Ciphertext, SeededCiphertext};
 pub use context::{Context, ParameterError};
 pub use encode::{Encoder, Plaintext};
-pub use galois::{GaloisKey, GaloisKeyError, GaloisKeys, SeededGaloisKey, galois_element};
+pub use galois::{GaloisKey, GaloisKeyError, GaloisKeys, SeededGaloisKey};
 pub use keys::{PublicKey, SecretKey};
 pub use multiplicand::Multiplicand;
+pub use reply::Reply;
 
 #[cfg(test)]
 mod known_answers;

@@ -1,8 +1,8 @@
 //! The measured noise budget.
 
-use super::ciphertext::{Ciphertext, Reply};
+use super::ciphertext::Ciphertext;
 use super::context::Context;
-use super::decrypt::{phase, reply_phase, unscale};
+use super::decrypt::{phase, unscale};
 use super::keys::SecretKey;
 use super::scale::ScaledMessage;
 use crate::math::poly::{Coefficients, Poly};
@@ -18,11 +18,6 @@ use crate::math::vector;
 /// It depends on the secret key and on the errors drawn: it is for tests and reports, and never travels.
 pub fn measured_budget_bits(context: &Context, secret: &SecretKey, ciphertext: &Ciphertext) -> f64 {
     budget_of(context, &phase(context, secret, ciphertext))
-}
-
-/// Measures the budget left in a reply; see [`measured_budget_bits`].
-pub fn measured_reply_budget_bits(context: &Context, secret: &SecretKey, reply: &Reply) -> f64 {
-    budget_of(context, &reply_phase(context, secret, reply))
 }
 
 fn budget_of(context: &Context, phase: &Poly<Coefficients>) -> f64 {
@@ -90,7 +85,9 @@ mod tests {
                 ciphertext_primes: primes.to_vec(),
                 key_switching_prime: None,
                 digit_bits: 10,
-                reply_primes: 1,
+                request_dropped_bits: 0,
+                reply_bits: 20,
+                reply_dropped_bits: 0,
                 plaintext_modulus: 17,
             })
             .expect("each prime is 1 modulo 16");

@@ -3,31 +3,34 @@
 use super::ciphertext::Ciphertext;
 use super::context::Context;
 use super::digits::{Balanced, digit_count};
-use super::galois::{GaloisKey, GaloisKeyError, GaloisKeys, KeyDigit, galois_element};
+use super::galois::{GaloisKey, GaloisKeyError, GaloisKeys, KeyDigit};
 use super::switch::divide;
 use crate::math::accumulate::{LazyAccumulator, Term};
 use crate::math::modulus::Modulus;
 use crate::math::poly::{Evaluations, Poly};
 use crate::math::vector;
+use chococ_plans::packing::Rotation;
+use chococ_plans::params::rotation_element;
 
 /// Rotates each row of slots left by `steps` (right when negative), which wrap modulo N/2.
 ///
 /// Adds the noise of one key switch, whatever `steps` is; 0 steps cost nothing.
 ///
 /// # Errors
-/// [`GaloisKeyError::Missing`], naming the [`galois_element`] of `steps`.
+/// [`GaloisKeyError::Missing`], naming the [`rotation_element`] of `steps`.
 pub fn rotate_rows(
     context: &Context,
     ciphertext: &Ciphertext,
     steps: i64,
     keys: &GaloisKeys,
 ) -> Result<Ciphertext, GaloisKeyError> {
-    apply(context, ciphertext, galois_element(context.ring_degree(), steps, false), keys)
+    let rotation = Rotation::left(steps, context.ring_degree() / 2);
+    apply(context, ciphertext, rotation_element(context.ring_degree(), rotation), keys)
 }
 
 /// Swaps the two rows of slots; noise and errors as for [`rotate_rows`].
 pub fn swap_rows(context: &Context, ciphertext: &Ciphertext, keys: &GaloisKeys) -> Result<Ciphertext, GaloisKeyError> {
-    apply(context, ciphertext, galois_element(context.ring_degree(), 0, true), keys)
+    apply(context, ciphertext, rotation_element(context.ring_degree(), Rotation { steps: 0, swap: true }), keys)
 }
 
 /// Replaces X by X^`element` in the message: any composition of a rotation and a swap as one key switch.

@@ -72,7 +72,9 @@ mod tests {
                 ciphertext_primes: vec![1_073_692_673, 97, 113],
                 key_switching_prime: None,
                 digit_bits: 10,
-                reply_primes: 1,
+                request_dropped_bits: 0,
+                reply_bits: 20,
+                reply_dropped_bits: 0,
                 plaintext_modulus: t,
             };
             let context = Context::new(&parameters).expect("each prime is 1 modulo 16");

@@ -4,13 +4,15 @@ use std::time::{Duration, Instant};
 
 use chococ_plans::check::CheckedStage;
 use chococ_plans::eval;
+use chococ_plans::packing::layout::Layout;
 use chococ_plans::plan::Stage;
 use rand::CryptoRng;
 
 use super::{Client, ClientKeys, StageRecord};
-use crate::bfv::decrypt::decrypt_reply;
+use crate::bfv::context::Context;
+use crate::bfv::encode::{Encoder, Plaintext};
 use crate::bfv::encrypt::encrypt_secret;
-use crate::bfv::noise::measured_reply_budget_bits;
+use crate::bfv::reply::{decrypt_reply, measured_reply_budget_bits};
 use crate::error::Error;
 use crate::values::Values;
 use crate::wire::{Kind, reply, request};
@@ -115,17 +117,16 @@ impl<'a> Inference<'a> {
         let client = self.client;
         let index = self.records.len();
         let checked = stage(client, index);
-        let CheckedStage { stage, parameters, layout } = checked;
+        let CheckedStage { stage, layout, .. } = checked;
         let ClientKeys { context, secret } = &client.key_sets[stage.key_set];
         let (_, tensor) = self.values.read(stage.layer.input);
         let codes = eval::quantize(&stage.layer.quantizer, &tensor);
         let mut seed = [0; 32];
         rng.fill_bytes(&mut seed);
-        let encoder = context.encoder().expect("a checked plan's plaintext modulus has a transform");
-        let mut bytes = request::begin(request::address(checked, index, client.fingerprint), context, seed);
-        for (stream, slots) in (0..).zip(layout.pack(&codes, parameters.plaintext_modulus)) {
-            let ciphertext = encrypt_secret(context, secret, &encoder.encode(&slots), seed, stream, rng);
-            request::append(&mut bytes, context, &ciphertext);
+        let mut bytes = request::begin(checked, index, client.fingerprint, seed);
+        for (input, plaintext) in plaintexts(context, layout, &codes).enumerate() {
+            let ciphertext = encrypt_secret(context, secret, &plaintext, seed, input as u64, rng);
+            request::append(&mut bytes, context, &ciphertext, &layout.sent(input));
         }
         self.awaited = Some(index);
         self.records.push(StageRecord {
@@ -142,25 +143,52 @@ impl<'a> Inference<'a> {
     fn receive(&self, index: usize, bytes: &[u8]) -> Result<Received, Error> {
         let client = self.client;
         let checked = stage(client, index);
-        let CheckedStage { stage, parameters, layout } = checked;
+        let CheckedStage { stage, layout, .. } = checked;
         let ClientKeys { context, secret } = &client.key_sets[stage.key_set];
-        let encoder = context.encoder().expect("a checked plan's plaintext modulus has a transform");
-        let mut slots = Vec::new();
+        let mut results = Vec::new();
         let (mut budget_bits, mut measuring): (Option<f64>, _) = (None, Duration::ZERO);
-        let address = reply::address(checked, index, client.fingerprint);
-        for reply in reply::read(address, context, bytes).map_err(Error::message(Kind::Reply))? {
-            let reply = reply.map_err(Error::message(Kind::Reply))?;
-            slots.push(encoder.decode(&decrypt_reply(context, secret, &reply)));
+        for reply in reply::read(checked, index, client.fingerprint, bytes).map_err(Error::message(Kind::Reply))? {
+            let (reply, returned) = reply.map_err(Error::message(Kind::Reply))?;
+            results.push(decrypt_reply(context, secret, &reply, &returned));
             if client.watch.budgets {
                 let begun = Instant::now();
-                let measured = measured_reply_budget_bits(context, secret, &reply);
+                let measured = measured_reply_budget_bits(context, secret, &reply, &returned);
                 budget_bits = Some(budget_bits.map_or(measured, |smallest| smallest.min(measured)));
                 measuring += begun.elapsed();
             }
         }
-        let accumulators = layout.unpack(&slots, parameters.plaintext_modulus, &stage.layer.output_ranges);
+        let accumulators = accumulators(context, layout, results, &stage.layer.output_ranges);
         Ok(Received { accumulators, budget_bits, measuring })
     }
+}
+
+/// Packs codes into the plaintexts of a stage's inputs.
+fn plaintexts<'a>(context: &'a Context, layout: &Layout, codes: &[i32]) -> impl Iterator<Item = Plaintext> + use<'a> {
+    let t = context.plaintext_modulus();
+    let (packed, encoder) = match layout {
+        Layout::Slots(layout) => (layout.pack(codes, t), Some(encoder(context))),
+        Layout::Coefficients(layout) => (layout.pack(codes, t), None),
+    };
+    packed.into_iter().map(move |values| match encoder {
+        Some(encoder) => encoder.encode(&values),
+        None => Plaintext::from_coefficients(context, values),
+    })
+}
+
+/// Reads the accumulators from what the replies of a stage decrypted to.
+fn accumulators(context: &Context, layout: &Layout, results: Vec<Vec<u64>>, ranges: &[(i64, i64)]) -> Vec<i64> {
+    let t = context.plaintext_modulus();
+    match layout {
+        Layout::Slots(layout) => {
+            let decode = |values| encoder(context).decode(&Plaintext::from_coefficients(context, values));
+            layout.unpack(&results.into_iter().map(decode).collect::<Vec<_>>(), t, ranges)
+        }
+        Layout::Coefficients(layout) => layout.unpack(&results, t, ranges),
+    }
+}
+
+fn encoder(context: &Context) -> &Encoder {
+    context.encoder().expect("the plaintext modulus of a checked stage in slots has a transform")
 }
 
 /// A reply, decrypted.

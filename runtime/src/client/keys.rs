@@ -19,8 +19,7 @@ impl Client {
             let mut seed = [0; 32];
             rng.fill_bytes(&mut seed);
             galois::append_seed(&mut bytes, seed);
-            for (stream, &rotation) in (0..).zip(&set.galois) {
-                let element = galois::element_of(&keys.context, rotation);
+            for (stream, &element) in (0..).zip(&set.galois) {
                 let key = SeededGaloisKey::generate(&keys.context, &keys.secret, element, seed, stream, rng)
                     .expect("a checked plan that rotates has a key-switching prime, and elements are odd below 2N");
                 galois::append(&mut bytes, &keys.context, &key);

@@ -1,11 +1,12 @@
 //! The server: it owns the weights, works on what it cannot read, and never sees a secret key.
 //!
 //! A [`Server`] holds the weights made ready for products, once, for all clients; a [`Session`] adds one client's
-//! Galois keys. Its module `evaluate` carries out the rotations and products of a stage. Everything runs on rayon's
-//! threads.
+//! Galois keys. Each family of packings has a folder, of how its stages are prepared and evaluated. Everything runs on
+//! rayon's threads.
 
-mod evaluate;
+mod coefficients;
 mod prepare;
+mod slots;
 mod tally;
 
 use std::sync::Arc;
@@ -15,7 +16,7 @@ use chococ_plans::weights::Weights;
 
 use crate::bfv::context::Context;
 use crate::bfv::galois::{GaloisKeys, SeededGaloisKey};
-use crate::bfv::switch::switch_modulus;
+use crate::bfv::reply::Reply;
 use crate::error::Error;
 use crate::wire::header::{fingerprint, stage_of};
 use crate::wire::{Kind, MessageError, galois, reply, request};
@@ -109,18 +110,14 @@ impl Session<'_> {
             .map_err(Error::message(Kind::Request))?;
         let key_set = checked.stage.key_set;
         let context = &server.contexts[key_set];
-        let address = request::address(checked, index, server.fingerprint);
-        let inputs = request::read(address, context, bytes).map_err(Error::message(Kind::Request))?;
+        let inputs =
+            request::read(checked, index, server.fingerprint, context, bytes).map_err(Error::message(Kind::Request))?;
         let inputs: Vec<_> = inputs.into_par_iter().map(|input| input.expand(context)).collect();
-        let outputs = evaluate::evaluate(context, prepared, &self.keys[key_set], &inputs, &self.tally);
-        let replies: Vec<_> = outputs
-            .into_par_iter()
-            .map(|output| {
-                let switched = switch_modulus(context, output, checked.parameters.reply_primes);
-                crate::bfv::ciphertext::Reply::new(context, switched)
-            })
-            .collect();
-        Ok(reply::write(reply::address(checked, index, server.fingerprint), context, &replies))
+        let outputs = prepared.evaluate(context, &self.keys[key_set], &inputs, &self.tally);
+        let replies = outputs.into_par_iter().enumerate();
+        let replies: Vec<Reply> =
+            replies.map(|(output, sum)| Reply::new(context, sum, &checked.layout.returned(output))).collect();
+        Ok(reply::write(checked, index, server.fingerprint, &replies))
     }
 
     /// The operations of all answers so far, counted as they were done.

@@ -1,28 +1,22 @@
 //! Galois keys: for each key set that has any, a seed, and the polynomials b of every key, digit by digit.
 //!
-//! The keys stand in the order in which the plan lists its rotations; key i of a key set expands its a parts from
+//! The keys stand in the order in which the plan lists their automorphisms; key i of a key set expands its a parts from
 //! stream i of the set's seed.
 
 use chococ_plans::check::CheckedPlan;
 use chococ_plans::cost::SEED_BYTES;
-use chococ_plans::packing::Rotation;
 
 use super::header::{Address, Kind, MessageError};
 use super::packing;
 use crate::bfv::ciphertext::Seed;
 use crate::bfv::context::Context;
-use crate::bfv::galois::{SeededGaloisKey, galois_element};
+use crate::bfv::galois::SeededGaloisKey;
 
 /// Returns where the message with the Galois keys of a plan belongs; `plan` is its fingerprint.
 pub fn address(checked: &CheckedPlan, plan: [u8; 4]) -> Address {
     let keys: usize = checked.plan().key_sets.iter().map(|set| set.galois.len()).sum();
     let count = u32::try_from(keys).expect("a plan fits in memory, and its rotations are fewer than 2^32");
     Address { kind: Kind::GaloisKeys, stage: 0, count, plan }
-}
-
-/// Returns the Galois element of a rotation.
-pub fn element_of(context: &Context, rotation: Rotation) -> u64 {
-    galois_element(context.ring_degree(), rotation.steps as i64, rotation.swap)
 }
 
 /// Begins a message: for each key set with keys, [`append_seed`] and [`append`] must follow.
@@ -37,7 +31,7 @@ pub fn append_seed(bytes: &mut Vec<u8>, seed: Seed) {
 
 /// Appends the next key of a key set.
 pub fn append(bytes: &mut Vec<u8>, context: &Context, key: &SeededGaloisKey) {
-    key.b.iter().for_each(|b| packing::append(bytes, context.ring(), b));
+    key.b.iter().for_each(|b| packing::append_poly(bytes, context.ring(), b));
 }
 
 /// Reads the Galois keys of a plan: one list a key set, in the plan's order. `contexts` are those of its key sets.
@@ -62,12 +56,13 @@ pub fn read(
             rest.split_first_chunk::<SEED_BYTES>().expect("the length was compared with the plan, seeds included");
         rest = behind;
         let mut keys = Vec::new();
-        for (stream, &rotation) in (0..).zip(&set.galois) {
+        for (stream, &element) in (0..).zip(&set.galois) {
             let residues = context.ring().moduli().len();
             let digits = 0..set.parameters.digits();
-            let b =
-                digits.map(|_| packing::take(&mut rest, context.ring(), residues, item)).collect::<Result<_, _>>()?;
-            keys.push(SeededGaloisKey { element: element_of(context, rotation), seed, stream, b });
+            let b = digits
+                .map(|_| packing::take_poly(&mut rest, context.ring(), residues, item))
+                .collect::<Result<_, _>>()?;
+            keys.push(SeededGaloisKey { element, seed, stream, b });
             item += 1;
         }
         sets.push(keys);

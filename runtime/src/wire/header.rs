@@ -21,7 +21,7 @@ use chococ_plans::file::{sha256, to_text};
 const MAGIC: [u8; 4] = *b"CHOC";
 
 /// Version of the message format.
-pub const MESSAGE_VERSION: u8 = 1;
+pub const MESSAGE_VERSION: u8 = 2;
 
 /// What a message carries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -133,15 +133,15 @@ pub enum MessageError {
         expected: [u8; 4],
     },
     /// A number that is no residue.
-    #[error("item {item} holds a number that is not below its prime {prime}")]
+    #[error("item {item} holds a number that is not below {bound}")]
     Coefficient {
         /// The ciphertext or key, counted from 0.
         item: usize,
-        /// The prime.
-        prime: u64,
+        /// What its numbers must stay below.
+        bound: u64,
     },
     /// Bits that should be zero.
-    #[error("item {item} has bits set between two residues")]
+    #[error("item {item} has bits set between two lists of numbers")]
     Padding {
         /// The ciphertext or key, counted from 0.
         item: usize,
@@ -240,7 +240,7 @@ mod tests {
 
     #[test]
     fn a_header_is_sixteen_bytes_as_documented() {
-        assert_eq!(message()[..16], [b'C', b'H', b'O', b'C', 1, 3, 2, 1, 3, 0, 0, 0, 9, 8, 7, 6]);
+        assert_eq!(message()[..16], [b'C', b'H', b'O', b'C', 2, 3, 2, 1, 3, 0, 0, 0, 9, 8, 7, 6]);
         assert_eq!(ADDRESS.open(&message(), 18), Ok(&[0xaa, 0xbb][..]));
         assert_eq!(stage_of(&message()), Ok(258));
     }
@@ -253,7 +253,7 @@ mod tests {
             ADDRESS.open(&bytes, 18).expect_err("one byte is wrong")
         };
         assert!(matches!(changed(0), MessageError::Magic { .. }));
-        assert_eq!(changed(4), MessageError::Version { found: 0x41 });
+        assert_eq!(changed(4), MessageError::Version { found: 0x42 });
         assert_eq!(changed(5), MessageError::Kind { found: 0x43, expected: Kind::Reply });
         assert!(matches!(changed(7), MessageError::Stage { expected: 258, .. }));
         assert!(matches!(changed(11), MessageError::Count { found: 0x4000_0003, expected: 3 }));

@@ -2,13 +2,13 @@
 //!
 //! Every message is a [`header`] of 16 bytes and a payload whose length follows from the plan, byte for byte as
 //! [`chococ_plans::cost`] counts it. A polynomial is its residues one after the other, each [`packed`](packing) at the
-//! width of its prime and padded to whole bytes.
+//! width of its prime and padded to whole bytes; of a c0, only the coefficients that matter travel, and not all their bits.
 //!
 //! | message | module | payload |
 //! |---|---|---|
-//! | Galois keys | [`galois`] | for each key set with any: a seed (32 bytes), then the polynomials b of each key, ascending by rotation |
+//! | Galois keys | [`galois`] | for each key set with any: a seed (32 bytes), then the polynomials b of each key, ascending by automorphism |
 //! | request | [`request`] | a seed (32 bytes), then c0 of each ciphertext; ciphertext i expands c1 from stream i of the seed |
-//! | reply | [`reply`] | c0, then c1, of each ciphertext, over the primes that a reply keeps |
+//! | reply | [`reply`] | c0, then c1, of each ciphertext, modulo a power of two |
 //!
 //! Readers trust nothing: they compare kind, stage, count and length with the plan before they set memory aside, and
 //! every number with its prime.

@@ -1,44 +1,46 @@
-//! Replies: c0 and c1 of each ciphertext, over the primes that a reply keeps.
+//! Replies: of each ciphertext the coefficients of c0 that are results, without their low bits, then all of c1.
 //!
-//! c0 travels as coefficients, c1 as evaluations: the forms in which the client needs them.
+//! The modulus is 2^w, so that every number of the right width is one.
 
 use chococ_plans::check::CheckedStage;
-use chococ_plans::cost::reply_bytes;
 
 use super::header::{Address, Kind, MessageError};
 use super::packing;
-use crate::bfv::ciphertext::Reply;
-use crate::bfv::context::Context;
+use crate::bfv::reply::Reply;
 
 /// Returns where the reply of server stage `index` belongs; `plan` is the plan's fingerprint.
-pub fn address(stage: CheckedStage<'_>, index: usize, plan: [u8; 4]) -> Address {
-    Address::of_stage(Kind::Reply, index, stage.layout.placement.outputs, plan)
+fn address(stage: CheckedStage<'_>, index: usize, plan: [u8; 4]) -> Address {
+    Address::of_stage(Kind::Reply, index, stage.layout.outputs(), plan)
 }
 
-/// Writes a reply.
-pub fn write(address: Address, context: &Context, replies: &[Reply]) -> Vec<u8> {
-    let mut bytes = address.begin(reply_bytes(context.parameters(), replies.len()));
+/// Writes the reply of server stage `index`.
+pub fn write(stage: CheckedStage<'_>, index: usize, plan: [u8; 4], replies: &[Reply]) -> Vec<u8> {
+    let (bits, dropped) = (stage.parameters.reply_bits, stage.parameters.reply_dropped_bits);
+    let mut bytes = address(stage, index, plan).begin(stage.stage.cost.bytes_down);
     for reply in replies {
-        packing::append(&mut bytes, context.ring(), &reply.c0);
-        packing::append(&mut bytes, context.ring(), &reply.c1);
+        packing::append(&mut bytes, &reply.c0, bits - dropped);
+        packing::append(&mut bytes, &reply.c1, bits);
     }
     bytes
 }
 
-/// Opens a reply: its ciphertexts are then read one at a time, so that a small client never holds more than one.
+/// Opens the reply of server stage `index`: its ciphertexts are then read one at a time, so that a small client never
+/// holds more than one. Each comes with the coefficients that its c0 holds.
 ///
 /// # Errors
-/// [`MessageError`]: it is not the message at `address`; and, as they are reached, numbers that are no residues.
+/// [`MessageError`]: it is not that message; and, as they are reached, ciphertexts with bits set between their parts.
 pub fn read<'a>(
-    address: Address,
-    context: &'a Context,
+    stage: CheckedStage<'a>,
+    index: usize,
+    plan: [u8; 4],
     bytes: &'a [u8],
-) -> Result<impl Iterator<Item = Result<Reply, MessageError>> + use<'a>, MessageError> {
-    let mut rest = address.open(bytes, reply_bytes(context.parameters(), address.count as usize))?;
-    let residues = context.parameters().reply_primes;
-    Ok((0..address.count as usize).map(move |item| {
-        let c0 = packing::take(&mut rest, context.ring(), residues, item)?;
-        let c1 = packing::take(&mut rest, context.ring(), residues, item)?;
-        Ok(Reply { c0, c1 })
+) -> Result<impl Iterator<Item = Result<(Reply, Vec<usize>), MessageError>> + use<'a>, MessageError> {
+    let mut rest = address(stage, index, plan).open(bytes, stage.stage.cost.bytes_down)?;
+    let (bits, dropped) = (stage.parameters.reply_bits, stage.parameters.reply_dropped_bits);
+    Ok((0..stage.layout.outputs()).map(move |item| {
+        let returned = stage.layout.returned(item);
+        let c0 = packing::take(&mut rest, returned.len(), bits - dropped, item)?;
+        let c1 = packing::take(&mut rest, stage.parameters.ring_degree, bits, item)?;
+        Ok((Reply { c0, c1 }, returned))
     }))
 }

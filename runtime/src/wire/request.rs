@@ -1,43 +1,69 @@
-//! Requests: a seed, and c0 of each ciphertext.
+//! Requests: a seed, and of each ciphertext the coefficients of c0 that some result is summed from.
 //!
 //! A request is written one ciphertext at a time, so that a small client never holds more than one beside the message.
 
 use chococ_plans::check::CheckedStage;
-use chococ_plans::cost::{SEED_BYTES, upload_bytes};
+use chococ_plans::cost::SEED_BYTES;
+use chococ_plans::params::bits_of;
 
 use super::header::{Address, Kind, MessageError};
 use super::packing;
 use crate::bfv::ciphertext::{Seed, SeededCiphertext};
 use crate::bfv::context::Context;
+use crate::math::poly::Poly;
 
 /// Returns where the request of server stage `index` belongs; `plan` is the plan's fingerprint.
-pub fn address(stage: CheckedStage<'_>, index: usize, plan: [u8; 4]) -> Address {
-    Address::of_stage(Kind::Request, index, stage.layout.placement.inputs, plan)
+fn address(stage: CheckedStage<'_>, index: usize, plan: [u8; 4]) -> Address {
+    Address::of_stage(Kind::Request, index, stage.layout.inputs(), plan)
 }
 
-/// Begins a request; as many [`append`]s as the address counts must follow.
-pub fn begin(address: Address, context: &Context, seed: Seed) -> Vec<u8> {
-    let mut bytes = address.begin(upload_bytes(context.parameters(), address.count as usize));
+/// Begins the request of server stage `index`; as many [`append`]s as it has inputs must follow.
+pub fn begin(stage: CheckedStage<'_>, index: usize, plan: [u8; 4], seed: Seed) -> Vec<u8> {
+    let mut bytes = address(stage, index, plan).begin(stage.stage.cost.bytes_up);
     bytes.extend(seed);
     bytes
 }
 
 /// Appends the next ciphertext, encrypted under the request's seed, its place in the request as the stream.
-pub fn append(bytes: &mut Vec<u8>, context: &Context, ciphertext: &SeededCiphertext) {
-    packing::append(bytes, context.ring(), &ciphertext.c0);
+///
+/// `sent` lists the coefficients that travel; of each, the low bits that a request leaves out are cut off.
+pub fn append(bytes: &mut Vec<u8>, context: &Context, ciphertext: &SeededCiphertext, sent: &[usize]) {
+    let dropped = context.parameters().request_dropped_bits;
+    for (residue, modulus) in ciphertext.c0.residues().zip(context.ring().moduli()) {
+        let words: Vec<u64> = sent.iter().map(|&position| residue[position] >> dropped).collect();
+        packing::append(bytes, &words, bits_of(modulus.value()) - dropped);
+    }
 }
 
-/// Reads a request.
+/// Reads the request of server stage `index`. What was left out comes back as the middle of what it may have been, and
+/// coefficients that did not travel as zeros: no result depends on them.
 ///
 /// # Errors
-/// [`MessageError`]: it is not the message at `address`, or a number in it is no residue.
-pub fn read(address: Address, context: &Context, bytes: &[u8]) -> Result<Vec<SeededCiphertext>, MessageError> {
-    let payload = address.open(bytes, upload_bytes(context.parameters(), address.count as usize))?;
+/// [`MessageError`]: it is not that message, or a number in it is no residue.
+pub fn read(
+    stage: CheckedStage<'_>,
+    index: usize,
+    plan: [u8; 4],
+    context: &Context,
+    bytes: &[u8],
+) -> Result<Vec<SeededCiphertext>, MessageError> {
+    let payload = address(stage, index, plan).open(bytes, stage.stage.cost.bytes_up)?;
     let (&seed, mut rest) =
         payload.split_first_chunk::<SEED_BYTES>().expect("the length was compared with the plan, seed included");
-    let ciphertext = |item: u32| {
-        let c0 = packing::take(&mut rest, context.ring(), context.top_level(), item as usize)?;
-        Ok(SeededCiphertext { c0, seed, stream: u64::from(item) })
+    let dropped = context.parameters().request_dropped_bits;
+    let middle = (1 << dropped) / 2;
+    let ciphertext = |item: usize| {
+        let sent = stage.layout.sent(item);
+        let mut c0 = Poly::zero(context.ring_degree(), context.top_level());
+        for (residue, modulus) in c0.residues_mut().zip(context.ring().moduli()) {
+            let prime = modulus.value();
+            let words = packing::take(&mut rest, sent.len(), bits_of(prime) - dropped, item)?;
+            packing::below(&words, ((prime - 1) >> dropped) + 1, item)?;
+            for (&position, word) in sent.iter().zip(words) {
+                residue[position] = modulus.reduce((word << dropped) + middle);
+            }
+        }
+        Ok(SeededCiphertext { c0, seed, stream: item as u64 })
     };
-    (0..address.count).map(ciphertext).collect()
+    (0..stage.layout.inputs()).map(ciphertext).collect()
 }

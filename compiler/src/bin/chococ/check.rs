@@ -10,8 +10,9 @@ use chococ_compiler::Error;
 use chococ_compiler::graph::{Graph, Op};
 use chococ_compiler::onnx::{self, Problem};
 use chococ_plans::op::Linear;
-use chococ_plans::packing::layout::{Layout, Misfit};
-use chococ_plans::packing::{Alignment, SlotPacking, TapOrder};
+use chococ_plans::packing::layout::Layout;
+use chococ_plans::packing::misfit::Misfit;
+use chococ_plans::packing::{CoefficientPacking, Packing};
 use chococ_plans::security::ring_degrees;
 use petgraph::graph::NodeIndex;
 
@@ -83,13 +84,12 @@ fn too_large(graph: &Graph) -> Vec<Refusal> {
 }
 
 /// Says why a layer has no layout at all, if so: of the largest ring degree, which comes nearest.
+///
+/// The smallest tiles by themselves fit wherever anything does.
 fn misfit(operator: &Linear) -> Option<Misfit> {
-    let packing = |alignment| SlotPacking { alignment, taps: TapOrder::Inputs, baby_shifts: 1 };
-    let misfits = ring_degrees().flat_map(|ring_degree| {
-        [Alignment::Rotational, Alignment::Punctured]
-            .map(|alignment| Layout::new(operator, packing(alignment), ring_degree).err())
-    });
-    misfits.reduce(Option::and).flatten()
+    let (tile, tiles_at_once, interleave, stack, merge) = ([1, 1], 1, 1, 1, 1);
+    let smallest = Packing::Coefficients(CoefficientPacking { tile, tiles_at_once, interleave, stack, merge });
+    ring_degrees().map(|ring_degree| Layout::new(operator, smallest, ring_degree).err()).reduce(Option::and).flatten()
 }
 
 impl fmt::Display for Refusals {
@@ -111,10 +111,14 @@ impl fmt::Display for Refusal {
             Refusal::Unsupported(problem) => problem.fmt(f),
             Refusal::TooLarge { node, kind, misfit } => {
                 let cure = match misfit {
-                    Misfit::BlockTooLarge { .. } => "reduce the size of the image that this node reads",
-                    Misfit::ProgramTooLarge { .. } | Misfit::BabyShifts { .. } | Misfit::MasksFollowInputs => {
-                        "fewer channels or features in this node"
+                    Misfit::TooManyCells { .. } | Misfit::BlockTooLarge { .. } => {
+                        "reduce the size of the kernel in this node"
                     }
+                    Misfit::ProgramTooLarge { .. }
+                    | Misfit::BabyShifts { .. }
+                    | Misfit::MasksFollowInputs
+                    | Misfit::Tile { .. }
+                    | Misfit::Interleave { .. } => "fewer channels or features in this node",
                 };
                 write!(f, "node `{node}` ({kind}): {misfit}\n  try: {cure}")
             }

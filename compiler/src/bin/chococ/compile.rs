@@ -9,7 +9,7 @@ use chococ_compiler::passes::quantize::QuantizationReport;
 use chococ_compiler::{CalibrationInputs, Compiled, Options, compile, onnx};
 use chococ_plans::file;
 use chococ_plans::input::read_samples;
-use chococ_plans::packing::{Alignment, Packing};
+use chococ_plans::packing::{Alignment, PackingKind};
 use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::failure::{EXIT_CODES, Failure, read_model};
@@ -37,7 +37,7 @@ pub struct Arguments {
     /// Bits of a weight, sign included, 2 to 8
     #[arg(long, value_name = "BITS", default_value_t = 4, value_parser = clap::value_parser!(u32).range(2..=8))]
     weight_bits: u32,
-    /// How rotated windows are kept from reading beyond the image
+    /// Where numbers sit in ciphertexts
     #[arg(long, value_enum, default_value_t = PackingChoice::Auto)]
     packing: PackingChoice,
     /// Only this ring degree N: a power of two from 1024 to 32768
@@ -53,21 +53,24 @@ pub struct Arguments {
 enum PackingChoice {
     /// Whatever costs least; the masked baseline is never tried
     Auto,
-    /// Redundant cells around each image
+    /// Slots, with redundant cells around each image
     Rotational,
-    /// Zeros among the weights
+    /// Slots, with zeros among the weights
     Punctured,
-    /// The baseline: a product with a mask after each rotation
+    /// Slots, the baseline: a product with a mask after each rotation
     Masked,
+    /// No slots: one number a coefficient
+    Coefficients,
 }
 
 impl PackingChoice {
-    fn alignment(self) -> Option<Alignment> {
+    fn kind(self) -> Option<PackingKind> {
         match self {
             PackingChoice::Auto => None,
-            PackingChoice::Rotational => Some(Alignment::Rotational),
-            PackingChoice::Punctured => Some(Alignment::Punctured),
-            PackingChoice::Masked => Some(Alignment::Masked),
+            PackingChoice::Rotational => Some(PackingKind::Slots(Alignment::Rotational)),
+            PackingChoice::Punctured => Some(PackingKind::Slots(Alignment::Punctured)),
+            PackingChoice::Masked => Some(PackingKind::Slots(Alignment::Masked)),
+            PackingChoice::Coefficients => Some(PackingKind::Coefficients),
         }
     }
 }
@@ -87,7 +90,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         calibration: calibration(arguments, &model)?,
         activation_bits: arguments.activation_bits,
         weight_bits: arguments.weight_bits,
-        alignment: arguments.packing.alignment(),
+        packing: arguments.packing.kind(),
         ring_degree: arguments.ring_degree,
     };
     let bar = spinner();
@@ -220,9 +223,9 @@ fn tried(search: &StageSearch) -> String {
             Outcome::CannotBeat { bytes_at_least } => {
                 (format!("{} or more", kilobytes(*bytes_at_least)), "cannot beat the best so far".to_owned())
             }
-            Outcome::Fits(choice) => (kilobytes(choice.cost.bytes()), Packing::Slots(choice.packing).to_string()),
+            Outcome::Fits(choice) => (kilobytes(choice.cost.bytes()), choice.packing.to_string()),
         };
-        table.add_row([attempt.alignment.to_string(), attempt.ring_degree.to_string(), bytes, outcome]);
+        table.add_row([attempt.kind.to_string(), attempt.ring_degree.to_string(), bytes, outcome]);
     }
     format!("stage {}\n{table}", search.stage)
 }

@@ -3,6 +3,7 @@
 use chococ_plans::eval;
 use chococ_plans::network::{LayerWeights, LinearLayer, Quantizer, ValueId};
 use chococ_plans::op::Linear;
+use chococ_plans::weights::weight_energy;
 use rayon::prelude::*;
 
 use super::Bits;
@@ -69,6 +70,7 @@ pub(super) fn quantize_layer(
         weight_bits: layer.bits.weight,
         output_scales,
         output_ranges,
+        weight_energy: weight_energy(&weights),
     };
     let report = LayerReport {
         name: layer.name.into(),

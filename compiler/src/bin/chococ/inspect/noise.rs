@@ -6,13 +6,13 @@ use crate::inspect::table::table;
 
 /// The rows and their legend.
 pub fn show(checked: &CheckedPlan) -> String {
-    let mut rows = table(&["stage", "log2 q", "kept", "log2 t", "log2 results", "fresh", "evaluated", "reply"]);
+    let mut rows = table(&["stage", "log2 q", "reply", "log2 t", "log2 results", "fresh", "evaluated", "in reply"]);
     for stage in checked.server_stages() {
         let budget = &stage.stage.budget;
         rows.add_row([
             stage.stage.layer.name.clone(),
             format!("{:.1}", stage.parameters.log2_q()),
-            format!("{:.1}", stage.parameters.log2_reply()),
+            stage.parameters.reply_bits.to_string(),
             format!("{:.1}", (stage.parameters.plaintext_modulus as f64).log2()),
             format!("{:.1}", (stage.stage.layer.width() as f64).log2()),
             format!("{:.2}", budget.fresh_bits),
@@ -23,7 +23,7 @@ pub fn show(checked: &CheckedPlan) -> String {
     format!(
         "{rows}\n\n\
          Budgets in bits, estimated for the worst ciphertext: after encryption with the secret key, after the last\n\
-         product and rotation, and after the modulus was switched from q to what a reply keeps of it. An inference\n\
+         product, rotation or merge, and after the modulus was switched from q to that of the reply. An inference\n\
          fails with probability below 2^-40 while the last one is not negative. `choco-run` measures beside it.\n"
     )
 }

@@ -28,13 +28,14 @@ struct StageReport<'a> {
     computes: String,
     macs: usize,
     packing: String,
-    block_slots: usize,
     ring_degree: usize,
     ciphertext_primes: &'a [u64],
-    reply_primes: usize,
     key_switching_prime: Option<u64>,
     digit_bits: u32,
     plaintext_modulus: u64,
+    request_dropped_bits: u32,
+    reply_bits: u32,
+    reply_dropped_bits: u32,
     result_values: u64,
     budget: &'a Budget,
     cost: &'a Cost,
@@ -50,19 +51,20 @@ struct RunnerUpReport {
 
 impl<'a> StageReport<'a> {
     fn new(checked: CheckedStage<'a>) -> StageReport<'a> {
-        let CheckedStage { stage, parameters, layout } = checked;
+        let CheckedStage { stage, parameters, .. } = checked;
         StageReport {
             name: &stage.layer.name,
             computes: computes(&stage.layer.operator),
             macs: stage.layer.operator.macs(),
             packing: stage.packing.to_string(),
-            block_slots: layout.grid.block,
             ring_degree: parameters.ring_degree,
             ciphertext_primes: &parameters.ciphertext_primes,
-            reply_primes: parameters.reply_primes,
             key_switching_prime: parameters.key_switching_prime,
             digit_bits: parameters.digit_bits,
             plaintext_modulus: parameters.plaintext_modulus,
+            request_dropped_bits: parameters.request_dropped_bits,
+            reply_bits: parameters.reply_bits,
+            reply_dropped_bits: parameters.reply_dropped_bits,
             result_values: stage.layer.width(),
             budget: &stage.budget,
             cost: &stage.cost,

@@ -6,19 +6,22 @@ use chococ_plans::params::Parameters;
 use crate::inspect::summary::computes;
 use crate::inspect::table::{kilobytes, table};
 
-/// log2 of each ciphertext prime, those that a reply keeps in front of the slash, and the special prime.
+/// log2 of each ciphertext prime, and of the special prime.
 fn moduli(parameters: &Parameters) -> String {
     let bits = |prime: &u64| format!("{:.1}", (*prime as f64).log2());
-    let (kept, dropped) = parameters.ciphertext_primes.split_at(parameters.reply_primes);
-    let list = |primes: &[u64]| primes.iter().map(bits).collect::<Vec<_>>().join("+");
-    let mut text = list(kept);
-    if !dropped.is_empty() {
-        text += &format!(" / {}", list(dropped));
-    }
+    let mut text = parameters.ciphertext_primes.iter().map(bits).collect::<Vec<_>>().join("+");
     if let Some(special) = &parameters.key_switching_prime {
         text += &format!(" (+{})", bits(special));
     }
     text
+}
+
+/// Bits of a coefficient, and the low ones that c0 does without.
+fn less(bits: u32, dropped: u32) -> String {
+    match dropped {
+        0 => bits.to_string(),
+        dropped => format!("{bits} - {dropped}"),
+    }
 }
 
 /// The rows and their legend.
@@ -30,6 +33,8 @@ pub fn show(checked: &CheckedPlan) -> String {
         "packing",
         "N",
         "log2 q",
+        "bits up",
+        "bits down",
         "t",
         "up",
         "down",
@@ -39,7 +44,7 @@ pub fn show(checked: &CheckedPlan) -> String {
         "won against",
     ]);
     for stage in checked.server_stages() {
-        let (cost, layout) = (&stage.stage.cost, stage.layout);
+        let cost = &stage.stage.cost;
         let masks = match cost.mask_products {
             0 => String::new(),
             masks => format!(" + {masks} masks"),
@@ -47,9 +52,11 @@ pub fn show(checked: &CheckedPlan) -> String {
         rows.add_row([
             stage.stage.layer.name.clone(),
             computes(&stage.stage.layer.operator),
-            format!("{}\nblocks of {}", stage.stage.packing, layout.grid.block),
+            stage.stage.packing.to_string(),
             stage.parameters.ring_degree.to_string(),
             moduli(stage.parameters),
+            less(stage.parameters.log2_q().ceil() as u32, stage.parameters.request_dropped_bits),
+            less(stage.parameters.reply_bits, stage.parameters.reply_dropped_bits),
             stage.parameters.plaintext_modulus.to_string(),
             format!("{}: {} kB", cost.ciphertexts_up, kilobytes(cost.bytes_up)),
             format!("{}: {} kB", cost.ciphertexts_down, kilobytes(cost.bytes_down)),
@@ -66,7 +73,8 @@ pub fn show(checked: &CheckedPlan) -> String {
         "{rows}\n\n\
          total        {} ciphertexts and {} kB up, {} ciphertexts and {} kB down; {} + {} rotations, {} products{}\n\
          Galois keys  {} kB: {} keys, once a session\n\n\
-         log2 q: primes that a reply keeps / primes that it drops (+ the special prime of key switching)\n\
+         log2 q: primes of a ciphertext (+ the special prime of key switching)\n\
+         bits up, down: of a coefficient, less those that c0 does without\n\
          up, down: ciphertexts and bytes; rotations: of inputs, hoisted, + of sums; budget: estimated, of the reply\n",
         cost.ciphertexts_up,
         kilobytes(cost.bytes_up),

@@ -45,11 +45,11 @@ pub fn show(checked: &CheckedPlan) -> String {
         rows.add_row([
             shortened(&stage.stage.layer.name),
             computes(&stage.stage.layer.operator),
-            stage.layout.packing.alignment.to_string(),
+            stage.stage.packing.kind().to_string(),
             stage.parameters.ring_degree.to_string(),
             kilobytes(stage.stage.cost.bytes_up),
             kilobytes(stage.stage.cost.bytes_down),
-            format!("{:.1} bits", stage.stage.budget.reply_bits),
+            format!("{:.1}", stage.stage.budget.reply_bits),
         ]);
     }
     let (cost, keys) = (plan.cost(), plan.key_sets.iter().map(|set| set.galois.len()).sum::<usize>());
@@ -65,6 +65,7 @@ pub fn show(checked: &CheckedPlan) -> String {
         format!("\n{}\n\n", rows.trim_fmt()),
         entry("per inference", 15, &format!("{bytes} kB: {up} up, {down} down, in {trips} round trips")),
         entry("Galois keys", 15, &format!("{} kB: {keys} keys, once a session", kilobytes(plan.galois_bytes()))),
+        entry("noise budgets", 15, "in bits, of the replies, estimated: not below 0"),
         entry("security", 15, &format!("{} bits, classical, by {}", security.bits, security.table)),
         entry("threat model", 15, &security.threat_model),
     ]

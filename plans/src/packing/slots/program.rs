@@ -6,8 +6,8 @@
 
 use std::collections::BTreeSet;
 
-use crate::packing::grid::Offset;
-use crate::packing::layout::Layout;
+use crate::packing::slots::layout::Layout;
+use crate::packing::windows::Offset;
 use crate::packing::{Rotation, TapOrder};
 
 /// All outputs of a stage.
@@ -234,7 +234,7 @@ fn products(layout: &Layout, reach: &Reach, babies: &[Offset], at: Position, swa
             for &offset in babies {
                 let whole = Offset { down: at.offset.down + offset.down, right: at.offset.right + offset.right };
                 let mut reached = (0..reach.phases).filter(|&phase| phases[phase]);
-                if reached.any(|phase| layout.tap(phase, whole).is_some()) {
+                if reached.any(|phase| layout.grid.tap(&layout.operator, phase, whole).is_some()) {
                     let steps = layout.shift_steps(low) + layout.grid.steps(offset);
                     let rotation = Rotation::left(steps, layout.row_length);
                     products.push(Product { input, baby: Baby { shift: low, offset, rotation } });

@@ -8,13 +8,13 @@ use std::borrow::Cow;
 use rayon::prelude::*;
 
 use super::prepare::{PreparedOutput, PreparedProduct, PreparedStage, Step};
-use super::tally::Tally;
 use crate::bfv::ciphertext::Ciphertext;
 use crate::bfv::context::Context;
 use crate::bfv::evaluate::{add_assign, add_plain_assign, mul_plain_assign};
 use crate::bfv::galois::{GaloisKey, GaloisKeys};
 use crate::bfv::inner_product::inner_product;
 use crate::bfv::rotate::{Hoisted, hoist};
+use crate::server::tally::Tally;
 
 /// Sums that one thread's share of an output may keep in memory until the total has taken them in.
 const SUMS_AT_ONCE: usize = 4;
@@ -22,7 +22,7 @@ const SUMS_AT_ONCE: usize = 4;
 /// Computes the output ciphertexts of a stage, at the level of its inputs.
 ///
 /// `keys` holds one Galois key for every rotation of the stage.
-pub(super) fn evaluate(
+pub fn evaluate(
     context: &Context,
     stage: &PreparedStage,
     keys: &GaloisKeys,

@@ -5,14 +5,13 @@
 //! correct while every coefficient stays below q / (2 t); the budget is the log2 of that limit over [`TAIL`] standard
 //! deviations.
 
-use std::collections::BTreeSet;
+mod profile;
 
 use serde::{Deserialize, Serialize};
 
-use crate::packing::grid::Offset;
-use crate::packing::layout::Layout;
-use crate::packing::program::{Baby, Instruction, Program};
 use crate::params::{ERROR_VARIANCE, Parameters, SECRET_VARIANCE, bits_of};
+
+pub use profile::Profile;
 
 /// Standard deviations that a coefficient may stray.
 ///
@@ -43,17 +42,17 @@ pub enum EncryptionKey {
     Public,
 }
 
-/// Variance of one noise coefficient after encryption.
+/// Variance of one noise coefficient after encryption, the rounding of the scaled message aside.
 pub fn fresh_variance(parameters: &Parameters, key: EncryptionKey) -> f64 {
     match key {
-        EncryptionKey::Secret => ERROR_VARIANCE + ROUNDING,
+        EncryptionKey::Secret => ERROR_VARIANCE,
         EncryptionKey::Public => {
             // u e + e1 + e2 s under q P, then divided by P, which adds the rounding of both polynomials.
             let n = parameters.ring_degree as f64;
             let encrypted = ERROR_VARIANCE * (1.0 + 2.0 * n * SECRET_VARIANCE);
             match parameters.key_switching_prime {
-                Some(p) => encrypted / (p as f64).powi(2) + switched_rounding(parameters) + ROUNDING,
-                None => encrypted + ROUNDING,
+                Some(p) => encrypted / (p as f64).powi(2) + switched_rounding(parameters),
+                None => encrypted,
             }
         }
     }
@@ -82,80 +81,41 @@ pub fn key_switch_variance(parameters: &Parameters) -> f64 {
     parameters.ring_degree as f64 * ERROR_VARIANCE * squares / (special as f64).powi(2) + switched_rounding(parameters)
 }
 
-/// Factor by which one product with a batch-encoded plaintext multiplies the variance.
-///
-/// Its N coefficients behave as uniform modulo t, whatever the slots hold, but for a constant vector.
-pub fn product_factor(parameters: &Parameters) -> f64 {
-    parameters.ring_degree as f64 * (parameters.plaintext_modulus as f64).powi(2) / 12.0
-}
-
-/// What the noise of a stage's outputs is made of, whatever the parameters: one entry for each kind of output.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Profile {
-    outputs: BTreeSet<Terms>,
-}
-
-/// Terms of the noise of one output ciphertext.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-struct Terms {
-    /// Products of inputs as they came: without and with a mask.
-    still: [usize; 2],
-    /// Products of rotated inputs: without and with a mask.
-    rotated: [usize; 2],
-    /// Rotations of sums and totals.
-    switches: usize,
-}
-
-impl Profile {
-    /// Counts the terms of every output of a program.
-    pub fn new(layout: &Layout, program: &Program) -> Profile {
-        let masks: BTreeSet<Offset> = layout.grid.offsets().filter(|&offset| layout.mask(offset).is_some()).collect();
-        let terms = |instructions: &Vec<Instruction>| {
-            let mut terms = Terms::default();
-            for instruction in instructions {
-                let rotation = match instruction {
-                    Instruction::Rotate(rotation) => *rotation,
-                    Instruction::Add(sum) => {
-                        for Baby { offset, rotation, .. } in sum.products.iter().map(|product| product.baby) {
-                            let masked = usize::from(masks.contains(&offset));
-                            match rotation.is_identity() {
-                                true => terms.still[masked] += 1,
-                                false => terms.rotated[masked] += 1,
-                            }
-                        }
-                        sum.rotation
-                    }
-                };
-                terms.switches += usize::from(!rotation.is_identity());
-            }
-            terms
-        };
-        Profile { outputs: program.outputs.iter().map(terms).collect() }
-    }
-}
-
 /// Estimates the budgets of a stage.
 pub fn estimate(parameters: &Parameters, profile: &Profile, key: EncryptionKey) -> Budget {
-    let fresh = fresh_variance(parameters, key);
-    let switched = key_switch_variance(parameters);
-    let product = product_factor(parameters);
-    let variance = |terms: &Terms| {
-        let [still, rotated] =
-            [terms.still, terms.rotated].map(|[plain, masked]| plain as f64 + masked as f64 * product);
-        (still * fresh + rotated * (fresh + switched)) * product + terms.switches as f64 * switched + ROUNDING
+    // What a request leaves out of c0 is as good as an error of its own.
+    let dropped = match parameters.request_dropped_bits {
+        0 => 0.0,
+        bits => dropped_bits(bits),
     };
-    let evaluated = profile.outputs.iter().map(variance).fold(0.0, f64::max);
-    let kept = (parameters.log2_reply() - parameters.log2_q()).exp2();
-    let reply = if parameters.reply_primes == parameters.ciphertext_primes.len() {
-        evaluated
-    } else {
-        evaluated * kept.powi(2) + switched_rounding(parameters)
+    let fresh = fresh_variance(parameters, key) + dropped;
+    let Noise { variance, shift } = match profile {
+        Profile::Slots(profile) => profile.evaluate(parameters, fresh),
+        Profile::Coefficients(profile) => profile.evaluate(parameters, fresh),
     };
+    let kept = (f64::from(parameters.reply_bits) - parameters.log2_q()).exp2();
+    // The rounding of c1 meets the secret, that of c0 includes the bits that are dropped.
+    let rounding =
+        dropped_bits(parameters.reply_dropped_bits) + ROUNDING * parameters.ring_degree as f64 * SECRET_VARIANCE;
+    let reply = Noise { variance: variance * kept.powi(2) + rounding, shift: shift * kept };
+    let budget = |log2_modulus, noise| budget_bits(log2_modulus, parameters, noise);
     Budget {
-        fresh_bits: budget_bits(parameters.log2_q(), parameters, fresh),
-        evaluated_bits: budget_bits(parameters.log2_q(), parameters, evaluated),
-        reply_bits: budget_bits(parameters.log2_reply(), parameters, reply),
+        fresh_bits: budget(parameters.log2_q(), Noise { variance: fresh + ROUNDING, shift: 0.0 }),
+        evaluated_bits: budget(parameters.log2_q(), Noise { variance, shift }),
+        reply_bits: budget(f64::from(parameters.reply_bits), reply),
     }
+}
+
+/// The noise of a coefficient: normal around something that is no larger than a shift.
+#[derive(Clone, Copy, Debug)]
+struct Noise {
+    variance: f64,
+    shift: f64,
+}
+
+/// Variance of rounding to multiples of 2^bits.
+fn dropped_bits(bits: u32) -> f64 {
+    ROUNDING * f64::from(2 * bits).exp2()
 }
 
 /// Variance of rounding one real number to an integer.
@@ -166,9 +126,9 @@ fn switched_rounding(parameters: &Parameters) -> f64 {
     ROUNDING * (1.0 + parameters.ring_degree as f64 * SECRET_VARIANCE)
 }
 
-fn budget_bits(log2_modulus: f64, parameters: &Parameters, variance: f64) -> f64 {
+fn budget_bits(log2_modulus: f64, parameters: &Parameters, noise: Noise) -> f64 {
     let limit = log2_modulus - (parameters.plaintext_modulus as f64).log2() - 1.0;
-    let bits = limit - TAIL.log2() - variance.log2() / 2.0;
+    let bits = limit - (TAIL * noise.variance.sqrt() + noise.shift).log2();
     // A hundredth of a bit, downwards: what plans state must not hang on the last digit of a logarithm.
     (bits * 100.0).floor() / 100.0
 }

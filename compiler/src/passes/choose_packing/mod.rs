@@ -1,28 +1,34 @@
 //! Chooses, for each server stage, the packing and the parameters that cost least, and keeps what lost and why.
 //!
-//! Assumes ranges proved. Makes true: every stage has parameters under which it decrypts correctly. All ring degrees,
-//! both ways to align a window, all orders of rotations and all splits of the channel shifts are tried; those that
-//! cannot beat what was found are skipped by a bound.
+//! Assumes ranges proved. Makes true: every stage has parameters under which it decrypts correctly. Both families of
+//! packings are tried at all ring degrees: of [`slots`], both ways to align a window, all orders of rotations and all
+//! splits of the channel shifts; of [`coefficients`], tiles of every size, with all ways to interleave, stack and
+//! merge. What cannot beat the best so far is skipped by a bound.
 //!
 //! The cost is in bytes: those of the messages, and an exchange rate for what is no byte on every inference.
+
+mod coefficients;
+mod slots;
 
 use chococ_plans::cost::{Cost, count};
 use chococ_plans::network::LinearLayer;
 use chococ_plans::noise::{Budget, Profile};
-use chococ_plans::packing::grid::Grid;
-use chococ_plans::packing::layout::{Layout, Misfit};
-use chococ_plans::packing::{Alignment, Packing, Rotation, SlotPacking, TapOrder};
+use chococ_plans::packing::layout::Layout;
+use chococ_plans::packing::misfit::Misfit;
+use chococ_plans::packing::windows::Windows;
+use chococ_plans::packing::{Alignment, Packing, PackingKind};
 use chococ_plans::params::Parameters;
 use chococ_plans::plan::RunnerUp;
+use chococ_plans::primes::ntt_primes_from;
 use chococ_plans::security::ring_degrees;
 
 use crate::passes::choose_parameters::{Demand, choose_parameters};
 
 /// What one key switch of the server weighs, in bytes of a message.
-const BYTES_PER_KEY_SWITCH: f64 = 32.0;
+const BYTES_PER_KEY_SWITCH: f64 = 4.0;
 
 /// What one Galois key weighs: it is sent once a session, and made once by the client.
-const BYTES_PER_GALOIS_KEY: f64 = 256.0;
+const BYTES_PER_GALOIS_KEY: f64 = 64.0;
 
 /// Key switches that take as long as one hoisted rotation, and as one product.
 const HOISTED: f64 = 0.5;
@@ -31,8 +37,8 @@ const PRODUCT: f64 = 1.0 / 64.0;
 /// Limits on what is tried.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Restriction {
-    /// Only this alignment; otherwise all but the masked baseline.
-    pub alignment: Option<Alignment>,
+    /// Only this kind; otherwise all but the masked baseline.
+    pub kind: Option<PackingKind>,
     /// Only this ring degree.
     pub ring_degree: Option<usize>,
 }
@@ -41,11 +47,11 @@ pub struct Restriction {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Choice {
     /// Where numbers sit.
-    pub packing: SlotPacking,
+    pub packing: Packing,
     /// Under which parameters.
     pub parameters: Parameters,
-    /// The rotations that need keys.
-    pub galois: Vec<Rotation>,
+    /// The automorphisms that need keys.
+    pub galois: Vec<u64>,
     /// Noise budgets.
     pub budget: Budget,
     /// Bytes and operations.
@@ -57,15 +63,15 @@ pub struct Choice {
 pub struct StageSearch {
     /// The layer.
     pub stage: String,
-    /// One entry for each alignment and ring degree.
+    /// One entry for each kind of packing and ring degree.
     pub attempts: Vec<Attempt>,
 }
 
-/// The best that one alignment came to at one ring degree.
+/// The best that one kind of packing came to at one ring degree.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Attempt {
-    /// How windows are aligned.
-    pub alignment: Alignment,
+    /// The kind.
+    pub kind: PackingKind,
     /// N.
     pub ring_degree: usize,
     /// What came of it.
@@ -102,90 +108,90 @@ impl Choice {
 /// Tries everything for one stage; the choice is None where nothing works.
 pub fn choose_packing(layer: &LinearLayer, within: Restriction) -> (Option<Choice>, StageSearch) {
     // Where no window reaches beyond the image there is nothing to keep out, and all alignments are one.
-    let wraps = Grid::new(&layer.operator, Alignment::Punctured).wraps();
-    let alignments = match within.alignment {
-        Some(alignment) => vec![alignment],
-        None if wraps => vec![Alignment::Rotational, Alignment::Punctured],
-        None => vec![Alignment::Rotational],
+    let wraps = Windows::new(&layer.operator).wraps();
+    let kinds = match within.kind {
+        Some(kind) => vec![kind],
+        None => PackingKind::ALL
+            .into_iter()
+            .rev()
+            .filter(|kind| match kind {
+                PackingKind::Coefficients | PackingKind::Slots(Alignment::Rotational) => true,
+                PackingKind::Slots(Alignment::Punctured) => wraps,
+                PackingKind::Slots(Alignment::Masked) => false,
+            })
+            .collect(),
     };
-    let mut best: Option<Choice> = None;
-    let mut attempts = Vec::new();
-    for ring_degree in ring_degrees().filter(|degree| within.ring_degree.is_none_or(|only| only == *degree)) {
-        for &alignment in &alignments {
-            let outcome = attempt(layer, alignment, ring_degree, best.as_ref());
-            if let Outcome::Fits(choice) = &outcome
-                && best.as_ref().is_none_or(|best| choice.weight() < best.weight())
-            {
-                best = Some((**choice).clone());
-            }
-            attempts.push(Attempt { alignment, ring_degree, outcome });
+    let mut attempts: Vec<Attempt> = Vec::new();
+    for kind in kinds {
+        // Each family by itself, so that the plan can tell what the other would have cost.
+        let family = |other: PackingKind| (other == PackingKind::Coefficients) == (kind == PackingKind::Coefficients);
+        for ring_degree in ring_degrees().filter(|degree| within.ring_degree.is_none_or(|only| only == *degree)) {
+            let rivals = attempts.iter().filter(|attempt| family(attempt.kind)).filter_map(Attempt::choice);
+            let to_beat = rivals.map(Choice::weight).fold(f64::INFINITY, f64::min);
+            let outcome = attempt(layer, kind, ring_degree, to_beat);
+            attempts.push(Attempt { kind, ring_degree, outcome });
         }
     }
-    (best, StageSearch { stage: layer.name.clone(), attempts })
+    let search = StageSearch { stage: layer.name.clone(), attempts };
+    let choices = search.attempts.iter().filter_map(Attempt::choice);
+    (choices.min_by(|a, b| a.weight().total_cmp(&b.weight())).cloned(), search)
+}
+
+fn attempt(layer: &LinearLayer, kind: PackingKind, ring_degree: usize, to_beat: f64) -> Outcome {
+    match kind {
+        PackingKind::Slots(alignment) => slots::attempt(layer, alignment, ring_degree, to_beat),
+        PackingKind::Coefficients => coefficients::attempt(layer, ring_degree, to_beat),
+    }
+}
+
+impl Attempt {
+    /// What works, if anything does.
+    fn choice(&self) -> Option<&Choice> {
+        match &self.outcome {
+            Outcome::Fits(choice) => Some(choice),
+            Outcome::Misfit(_) | Outcome::NoBudget(_) | Outcome::CannotBeat { .. } => None,
+        }
+    }
 }
 
 impl StageSearch {
-    /// The best of those that fitted and lost.
+    /// The best of the other family; where nothing of that fits, the best of those that lost.
     pub fn runner_up(&self, winner: &Choice) -> Option<RunnerUp> {
-        let fits = self.attempts.iter().filter_map(|attempt| match &attempt.outcome {
-            Outcome::Fits(choice) => Some(choice),
-            Outcome::Misfit(_) | Outcome::NoBudget(_) | Outcome::CannotBeat { .. } => None,
-        });
-        fits.filter(|choice| ***choice != *winner).min_by(|a, b| a.weight().total_cmp(&b.weight())).map(|choice| {
-            RunnerUp {
-                packing: Packing::Slots(choice.packing),
-                ring_degree: choice.parameters.ring_degree,
-                bytes: choice.cost.bytes(),
-            }
+        let same_family = |choice: &&Choice| {
+            let coefficients = |packing: Packing| packing.kind() == PackingKind::Coefficients;
+            coefficients(choice.packing) == coefficients(winner.packing)
+        };
+        let others = || self.attempts.iter().filter_map(Attempt::choice).filter(|choice| *choice != winner);
+        let best = |a: &&Choice, b: &&Choice| a.weight().total_cmp(&b.weight());
+        let second = others().filter(|choice| !same_family(choice)).min_by(best).or_else(|| others().min_by(best))?;
+        Some(RunnerUp {
+            packing: second.packing,
+            ring_degree: second.parameters.ring_degree,
+            bytes: second.cost.bytes(),
         })
     }
 }
 
-/// Tries all orders of rotations and all splits of the shifts.
-fn attempt(layer: &LinearLayer, alignment: Alignment, ring_degree: usize, best: Option<&Choice>) -> Outcome {
-    let plain = SlotPacking { alignment, taps: TapOrder::Inputs, baby_shifts: 1 };
-    let layout = match Layout::new(&layer.operator, plain, ring_degree) {
-        Ok(layout) => layout,
-        Err(misfit) => return Outcome::Misfit(misfit),
-    };
-    // No residue is narrower than the plaintext modulus, and no prime with a transform than 2N.
-    let narrowest = layer.width().ilog2().max(ring_degree.ilog2() + 1) as usize + 1;
-    let polynomials = layout.placement.inputs + 2 * layout.placement.outputs;
-    let bytes_at_least = polynomials * (ring_degree * narrowest).div_ceil(8);
-    if best.is_some_and(|best| bytes_at_least as f64 > best.weight()) {
-        return Outcome::CannotBeat { bytes_at_least };
-    }
-    let taps: &[TapOrder] = match (alignment, layout.grid.offsets().count()) {
-        (Alignment::Masked, _) | (_, 1) => &[TapOrder::Inputs],
-        _ => &[TapOrder::Inputs, TapOrder::Outputs, TapOrder::Mixed],
-    };
-    let splits = layout.placement.shifts.trailing_zeros();
-    let mut closest = f64::NEG_INFINITY;
-    let mut found: Option<Choice> = None;
-    for (&taps, log_split) in taps.iter().flat_map(|taps| (0..=splits).map(move |log| (taps, log))) {
-        match variant(layer, SlotPacking { alignment, taps, baby_shifts: 1 << log_split }, ring_degree) {
-            Ok(choice) if found.as_ref().is_none_or(|found| choice.weight() < found.weight()) => found = Some(choice),
-            Ok(_) => {}
-            Err(budget_bits) => closest = closest.max(budget_bits),
-        }
-    }
-    found.map_or(Outcome::NoBudget(closest), |choice| Outcome::Fits(Box::new(choice)))
-}
-
 /// One packing in all detail; Err with the best noise budget where none is left.
-fn variant(layer: &LinearLayer, packing: SlotPacking, ring_degree: usize) -> Result<Choice, f64> {
+fn variant(layer: &LinearLayer, packing: Packing, ring_degree: usize) -> Result<Choice, f64> {
     let layout = Layout::new(&layer.operator, packing, ring_degree).map_err(|_| f64::NEG_INFINITY)?;
-    let program = layout.program();
-    let galois: Vec<Rotation> = program.galois_rotations().into_iter().collect();
+    let galois: Vec<u64> = layout.galois_elements().into_iter().collect();
+    let plaintext_modulus = match packing {
+        Packing::Slots(_) => ntt_primes_from(layer.width(), ring_degree).next().expect("primes do not end"),
+        Packing::Coefficients(_) => layer.width().max(2),
+    };
     let demand = Demand {
         ring_degree,
-        width: layer.width(),
-        profile: &Profile::new(&layout, &program),
-        rotates: !galois.is_empty(),
-        ciphertexts: (layout.placement.inputs, layout.placement.outputs),
+        plaintext_modulus,
+        profile: &Profile::new(layer, &layout),
+        switches: !galois.is_empty(),
+        one_prime: matches!(packing, Packing::Coefficients(_)),
+        sent: (0..layout.inputs()).map(|input| layout.sent(input).len()).sum(),
+        outputs: layout.outputs(),
+        returned: (0..layout.outputs()).map(|output| layout.returned(output).len()).sum(),
     };
     let (parameters, budget) = choose_parameters(&demand)?;
-    let cost = count(&parameters, &layout, &program);
+    let cost = count(&parameters, &layout);
     Ok(Choice { packing, parameters, galois, budget, cost })
 }
 
@@ -206,6 +212,7 @@ mod tests {
             weight_bits: 4,
             output_scales: vec![1.0; outputs],
             output_ranges: vec![(0, width); outputs],
+            weight_energy: 20 * inputs as u64,
         }
     }
 
@@ -216,7 +223,7 @@ mod tests {
         let choice = choice.expect("it fits");
         for attempt in &search.attempts {
             // Without a best so far, nothing is skipped.
-            match super::attempt(&layer, attempt.alignment, attempt.ring_degree, None) {
+            match super::attempt(&layer, attempt.kind, attempt.ring_degree, f64::INFINITY) {
                 Outcome::Fits(other) => assert!(choice.weight() <= other.weight(), "{other:?}"),
                 Outcome::CannotBeat { .. } => panic!("nothing to beat"),
                 Outcome::Misfit(_) | Outcome::NoBudget(_) => {}
@@ -229,18 +236,15 @@ mod tests {
         let (choice, search) = choose_packing(&dense(300, 40, 20_000), Restriction::default());
         let choice = choice.expect("it fits");
         let second = search.runner_up(&choice).expect("others fit too");
-        assert_ne!(
-            (second.packing, second.ring_degree),
-            (Packing::Slots(choice.packing), choice.parameters.ring_degree)
-        );
+        assert_ne!((second.packing, second.ring_degree), (choice.packing, choice.parameters.ring_degree));
     }
 
     #[test]
     fn restrictions_are_kept() {
-        let within = Restriction { alignment: Some(Alignment::Masked), ring_degree: Some(8192) };
+        let within = Restriction { kind: Some(PackingKind::Slots(Alignment::Masked)), ring_degree: Some(8192) };
         let (choice, search) = choose_packing(&dense(30, 4, 2_000), within);
         let choice = choice.expect("it fits");
-        assert_eq!(choice.packing.alignment, Alignment::Masked);
+        assert_eq!(choice.packing.kind(), PackingKind::Slots(Alignment::Masked));
         assert_eq!(choice.parameters.ring_degree, 8192);
         assert_eq!(search.attempts.len(), 1);
     }

@@ -1,10 +1,9 @@
 //! What the server multiplies and adds: weights, masks and biases, laid out to match a layout.
 
-use crate::op::Linear;
 use crate::packing::Alignment;
-use crate::packing::grid::Offset;
-use crate::packing::layout::Layout;
-use crate::packing::program::{Product, Sum};
+use crate::packing::slots::layout::Layout;
+use crate::packing::slots::program::{Product, Sum};
+use crate::packing::windows::Offset;
 
 impl Layout {
     /// The weights of one product, slot by slot, as they multiply the (rotated) input.
@@ -22,7 +21,10 @@ impl Layout {
             let source_row = row ^ usize::from(sum.swap);
             let source_column = self.placement.source_column(column, shift);
             let Some(from) = self.placement.input_channel(product.input, source_row, source_column) else { continue };
-            let Some(weight) = self.weight_index(to, from, offset).map(|index| weights[index]) else { continue };
+            let Some(weight) = self.grid.weight_index(&self.operator, to, from, offset).map(|index| weights[index])
+            else {
+                continue;
+            };
             let weight = i64::from(weight).rem_euclid(plaintext_modulus as i64) as u64;
             for cell in 0..self.grid.block {
                 let reads_inside = |pixel| self.grid.reads_inside(pixel, offset);
@@ -62,25 +64,5 @@ impl Layout {
             }
         });
         slots
-    }
-
-    /// Index of the weight with which an output channel multiplies what an input channel holds at `offset`, if any.
-    ///
-    /// Input channels count the phases of a strided convolution.
-    pub(crate) fn weight_index(&self, to: usize, from: usize, offset: Offset) -> Option<usize> {
-        let conv = match &self.operator {
-            Linear::Dense(dense) => return Some(to * dense.inputs + from),
-            Linear::Conv(conv) => conv,
-        };
-        let phases = self.grid.phase_count();
-        let (image, phase) = (from / phases, from % phases);
-        let inputs_per_group = conv.input[0] / conv.groups;
-        let outputs_per_group = conv.output[0] / conv.groups;
-        if image / inputs_per_group != to / outputs_per_group {
-            return None;
-        }
-        let [down, right] = self.tap(phase, offset)?;
-        let filter = to * inputs_per_group + image % inputs_per_group;
-        Some((filter * conv.kernel[0] + down) * conv.kernel[1] + right)
     }
 }

@@ -1,0 +1,205 @@
+//! Packs codes into coefficients, and reads the sums that come back: all that the client needs of a packing.
+
+use crate::op::Linear;
+use crate::packing::CoefficientPacking;
+use crate::packing::coefficients::tiles::Tiles;
+use crate::packing::misfit::Misfit;
+use crate::packing::windows::Windows;
+
+/// Where every number of one stage sits, for one ring degree.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Layout {
+    /// What the stage computes.
+    pub operator: Linear,
+    /// The choice that this layout spells out.
+    pub packing: CoefficientPacking,
+    /// N.
+    pub ring_degree: usize,
+    /// What windows read.
+    pub windows: Windows,
+    /// The cells of a tile.
+    pub tiles: Tiles,
+    /// Input channels, phases of a strided convolution counted as channels.
+    pub channels_in: usize,
+    /// Output channels.
+    pub channels_out: usize,
+}
+
+impl Layout {
+    /// Spells out a choice of packing.
+    ///
+    /// # Errors
+    /// [`Misfit`], where the choice does not fit the operator at this ring degree.
+    pub fn new(operator: &Linear, packing: CoefficientPacking, ring_degree: usize) -> Result<Layout, Misfit> {
+        let CoefficientPacking { tile, tiles_at_once, interleave, stack, merge } = packing;
+        let windows = Windows::new(operator);
+        let fits = |tile: usize, output: usize| (1..=output).contains(&tile);
+        if !fits(tile[0], windows.output[0]) || !fits(tile[1], windows.output[1]) {
+            return Err(Misfit::Tile { tile, output: windows.output });
+        }
+        if !interleave.is_power_of_two() || !merge.is_power_of_two() || merge > interleave || interleave > ring_degree {
+            return Err(Misfit::Interleave { interleave, merge });
+        }
+        let (channels_in, channels_out) = match operator {
+            Linear::Conv(conv) => (conv.input[0] * windows.phase_count(), conv.output[0]),
+            Linear::Dense(dense) => (dense.inputs, dense.outputs),
+        };
+        let tiles = Tiles::new(&windows, tile);
+        let cells = [interleave, stack, tiles_at_once, tiles.block].into_iter().fold(1, usize::saturating_mul);
+        if stack == 0 || tiles_at_once == 0 || cells > ring_degree {
+            return Err(Misfit::TooManyCells { cells, ring_degree });
+        }
+        let layout =
+            Layout { operator: operator.clone(), packing, ring_degree, windows, tiles, channels_in, channels_out };
+        let products = [layout.outputs(), merge, layout.channel_groups(), layout.ring_degree];
+        let pairs = products.into_iter().fold(1, usize::saturating_mul);
+        match pairs > LARGEST_PROGRAM {
+            true => Err(Misfit::ProgramTooLarge { pairs, most: LARGEST_PROGRAM }),
+            false => Ok(layout),
+        }
+    }
+
+    /// Groups of channels that share a ciphertext.
+    pub fn channel_groups(&self) -> usize {
+        self.channels_in.div_ceil(self.packing.interleave)
+    }
+
+    /// Groups of tiles that share a ciphertext.
+    pub fn tile_groups(&self) -> usize {
+        self.tiles.tiles().div_ceil(self.packing.tiles_at_once)
+    }
+
+    /// Groups of output channels that share a ciphertext.
+    pub fn output_groups(&self) -> usize {
+        self.channels_out.div_ceil(self.packing.stack * self.packing.merge)
+    }
+
+    /// Input ciphertexts: those of the first group of tiles come first, one a group of channels.
+    pub fn inputs(&self) -> usize {
+        self.tile_groups() * self.channel_groups()
+    }
+
+    /// Output ciphertexts: those of the first group of tiles come first, one a group of output channels.
+    pub fn outputs(&self) -> usize {
+        self.tile_groups() * self.output_groups()
+    }
+
+    /// The tiles in a group, with the cell that each begins at.
+    fn group(&self, group: usize) -> impl Iterator<Item = (usize, usize)> + use<> {
+        let (at_once, block, tiles) = (self.packing.tiles_at_once, self.tiles.block, self.tiles.tiles());
+        (0..at_once).map(move |place| (group * at_once + place, place * block)).filter(move |&(tile, _)| tile < tiles)
+    }
+
+    /// Ciphertexts that are merged into an output of a group: one after the other is filled with output channels, so
+    /// that few channels make few bases.
+    pub fn bases(&self, output_group: usize) -> usize {
+        let CoefficientPacking { stack, merge, .. } = self.packing;
+        (self.channels_out - output_group * stack * merge).div_ceil(stack).min(merge)
+    }
+
+    /// Output channels of one base, each with the cell where its results begin.
+    pub(crate) fn stacked(&self, output_group: usize, base: usize) -> impl Iterator<Item = (usize, usize)> + use<> {
+        let CoefficientPacking { tiles_at_once, stack, merge, .. } = self.packing;
+        let first = (output_group * merge + base) * stack;
+        let (channels, distance) = (self.channels_out, tiles_at_once * self.tiles.block);
+        (0..stack).map(move |i| (first + i, i * distance)).take_while(move |&(channel, _)| channel < channels)
+    }
+
+    /// Channels in a group, each with its number within.
+    pub(crate) fn channels(&self, channel_group: usize) -> impl Iterator<Item = (usize, usize)> + use<> {
+        let (interleave, channels) = (self.packing.interleave, self.channels_in);
+        (0..interleave)
+            .map(move |i| (channel_group * interleave + i, i))
+            .take_while(move |&(channel, _)| channel < channels)
+    }
+
+    /// Puts the codes of the input tensor into coefficients, as numbers modulo t: N for each ciphertext.
+    pub fn pack(&self, codes: &[i32], plaintext_modulus: u64) -> Vec<Vec<u64>> {
+        let phases = self.windows.phase_count();
+        let [vertical, horizontal] = self.windows.strides;
+        let [_, height, width] = self.windows.image;
+        let mut packed = Vec::new();
+        for tile_group in 0..self.tile_groups() {
+            for channel_group in 0..self.channel_groups() {
+                let mut coefficients = vec![0; self.ring_degree];
+                for (channel, number) in self.channels(channel_group) {
+                    let (image, [top, left]) = (channel / phases, self.windows.phase(channel % phases));
+                    for (tile, begin) in self.group(tile_group) {
+                        for (cell, [y, x]) in self.tiles.pixels(tile) {
+                            let (y, x) = (y * vertical + top, x * horizontal + left);
+                            // The last row or column of a phase may lie beyond the image.
+                            if y < height && x < width {
+                                let code = i64::from(codes[(image * height + y) * width + x]);
+                                let position = (begin + cell) * self.packing.interleave + number;
+                                coefficients[position] = code.rem_euclid(plaintext_modulus as i64) as u64;
+                            }
+                        }
+                    }
+                }
+                packed.push(coefficients);
+            }
+        }
+        packed
+    }
+
+    /// The coefficients of c0 that some result is summed from, ascending: all of an input that must travel.
+    ///
+    /// Where kernels are stacked, a result meets them all: those of the others with zeros of the message, but c0 hides
+    /// zeros as well as anything else.
+    pub fn sent(&self, input: usize) -> Vec<usize> {
+        let (tile_group, channel_group) = (input / self.channel_groups(), input % self.channel_groups());
+        let CoefficientPacking { tiles_at_once, interleave, stack, .. } = self.packing;
+        let channels = self.channels(channel_group).count();
+        let cells = self.ring_degree / interleave;
+        let mut window = vec![false; cells];
+        for (_, begin) in self.group(tile_group) {
+            self.tiles.window_cells().for_each(|cell| window[(begin + cell) % cells] = true);
+        }
+        let distance = tiles_at_once * self.tiles.block;
+        let met: Vec<bool> = (0..cells)
+            .map(|cell| {
+                (0..2 * stack - 1)
+                    .any(|i| window[(cell + cells * stack + i * distance - (stack - 1) * distance) % cells])
+            })
+            .collect();
+        let sent =
+            (0..cells).filter(|&cell| met[cell]).flat_map(|cell| cell * interleave..cell * interleave + channels);
+        sent.collect()
+    }
+
+    /// The coefficients of an output that are results: (position, channel, pixel), in the order in which they travel.
+    pub fn results(&self, output: usize) -> impl Iterator<Item = (usize, usize, usize)> + use<'_> {
+        let (tile_group, output_group) = (output / self.output_groups(), output % self.output_groups());
+        let CoefficientPacking { interleave, merge, .. } = self.packing;
+        let width = self.windows.output[1];
+        let channels = (0..self.bases(output_group))
+            .flat_map(move |base| self.stacked(output_group, base).map(move |(channel, stack)| (base, channel, stack)));
+        channels.flat_map(move |(base, channel, stack)| {
+            self.group(tile_group).flat_map(move |(tile, begin)| {
+                self.tiles.results(tile, self.windows.output).map(move |(cell, [y, x])| {
+                    let position = (stack + begin + cell) * interleave + base * (interleave / merge);
+                    (position, channel, y * width + x)
+                })
+            })
+        })
+    }
+
+    /// Reads results, listed as [`results`](Self::results) lists their positions, each as the one number of its
+    /// channel's range that is congruent to it modulo t.
+    ///
+    /// `ranges` holds one pair (lowest, highest) an output channel, none wider than t.
+    pub fn unpack(&self, outputs: &[Vec<u64>], plaintext_modulus: u64, ranges: &[(i64, i64)]) -> Vec<i64> {
+        let pixels = self.windows.output[0] * self.windows.output[1];
+        let mut sums = vec![0; self.channels_out * pixels];
+        for (output, values) in outputs.iter().enumerate() {
+            for ((_, channel, pixel), &value) in self.results(output).zip(values) {
+                let (low, _) = ranges[channel];
+                sums[channel * pixels + pixel] = low + (value as i64 - low).rem_euclid(plaintext_modulus as i64);
+            }
+        }
+        sums
+    }
+}
+
+/// Products of a stage, times coefficients: what listing and holding them takes.
+const LARGEST_PROGRAM: usize = 1 << 32;

@@ -1,0 +1,5 @@
+//! Laws of packing, in the clear.
+
+mod coefficients;
+mod operators;
+mod slots;

@@ -1,0 +1,4 @@
+//! Stages in slots: rotations and products.
+
+pub mod evaluate;
+pub mod prepare;
