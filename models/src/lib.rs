@@ -1,7 +1,18 @@
 //! The networks of this repository, with images to calibrate and to test them on.
 //!
 //! README.md beside this crate says where the images come from, under which licence, and how the networks were
-//! trained. All files are small and lie in the repository: nothing is downloaded.
+//! trained. All files are small and lie in the repository: nothing is downloaded. Larger networks are built on the
+//! spot, with random weights.
+//!
+//! - this module: the trained networks, by [`all`] and [`named`];
+//! - [`BuiltNetwork`]: those with random weights, by [`built()`] and [`built_named`];
+//! - [`builder`]: writes ONNX files.
+
+pub mod builder;
+mod built;
+mod random;
+
+pub use built::{BuiltNetwork, built, built_named};
 
 use std::path::{Path, PathBuf};
 

@@ -3,7 +3,7 @@
 use chococ_plans::file::{sha256, to_text};
 
 use crate::Desk;
-use crate::builder::{Builder, numbers};
+use chococ_models::builder::{Builder, numbers};
 
 #[test]
 fn files_that_are_no_model() {

@@ -1,7 +1,5 @@
 //! The command line, as a user meets it: what it prints, what it writes, how it fails.
 
-#[path = "../builder/mod.rs"]
-mod builder;
 mod errors;
 mod views;
 

@@ -1,7 +1,7 @@
 //! What `compile` writes and what `inspect` shows.
 
 use crate::Desk;
-use crate::builder::{Builder, numbers};
+use chococ_models::builder::{Builder, numbers};
 
 #[test]
 fn compile_writes_a_plan_and_its_weights() {

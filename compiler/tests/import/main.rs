@@ -1,15 +1,13 @@
 //! What is imported computes what tract computes, for every operator and attribute that is supported; the trained
 //! networks compute the logits that onnxruntime computes; and what cannot be compiled is refused in clear words.
 
-#[path = "../builder/mod.rs"]
-mod builder;
 mod networks;
 mod operators;
 mod refusals;
 
-use builder::numbers;
 use chococ_compiler::graph::Graph;
 use chococ_compiler::passes::fold_batch_norm::fold_batch_norm;
+use chococ_models::builder::numbers;
 use tract_onnx::prelude::*;
 
 /// Runs a model with one input by tract alone, decluttered and optimised.

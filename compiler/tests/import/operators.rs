@@ -6,8 +6,8 @@ use chococ_compiler::passes::fold_batch_norm::fold_batch_norm;
 use chococ_plans::op::{ClientOp, Linear};
 use proptest::prelude::*;
 
-use super::builder::{Builder, numbers};
 use super::{import, kinds, same_as_tract};
+use chococ_models::builder::{Builder, numbers};
 
 #[derive(Clone, Debug)]
 struct Window {

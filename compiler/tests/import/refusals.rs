@@ -8,7 +8,7 @@ use tract_onnx::pb::tensor_proto::{DataLocation, DataType};
 use tract_onnx::pb::tensor_shape_proto::dimension::Value::{DimParam, DimValue};
 use tract_onnx::pb::{AttributeProto, GraphProto, ModelProto, TensorProto};
 
-use super::builder::{Builder, numbers, value};
+use chococ_models::builder::{Builder, numbers, value};
 
 /// The refusal of a model.
 fn refusal(model: &[u8]) -> String {

@@ -154,6 +154,12 @@ pub enum PlanError {
         /// The budget of the reply.
         budget_bits: f64,
     },
+    /// More stages than messages can be told apart by.
+    #[error("the plan has {found} server stages, messages can be told apart for {LARGEST_STAGES}")]
+    Stages {
+        /// Server stages.
+        found: usize,
+    },
     /// More coefficients than the failure probability allows for.
     #[error("the plan decrypts {found} coefficients, its failure probability holds for {COEFFICIENTS}")]
     TooLarge {
@@ -161,6 +167,9 @@ pub enum PlanError {
         found: usize,
     },
 }
+
+/// Server stages that a plan may have: a message counts them in two bytes.
+const LARGEST_STAGES: usize = 1 << 16;
 
 /// Checks a plan.
 ///
@@ -175,6 +184,10 @@ pub fn check(plan: Plan) -> Result<CheckedPlan, PlanError> {
     stated("security", "what it rests on", &plan.security, &Security::stated())?;
     for (key_set, set) in plan.key_sets.iter().enumerate() {
         parameters::check(key_set, &set.parameters)?;
+    }
+    let found = plan.server_stages().count();
+    if found > LARGEST_STAGES {
+        return Err(PlanError::Stages { found });
     }
     meaning::check(&plan)?;
     let mut galois: Vec<BTreeSet<u64>> = vec![BTreeSet::new(); plan.key_sets.len()];

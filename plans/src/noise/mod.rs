@@ -83,27 +83,78 @@ pub fn key_switch_variance(parameters: &Parameters) -> f64 {
 
 /// Estimates the budgets of a stage.
 pub fn estimate(parameters: &Parameters, profile: &Profile, key: EncryptionKey) -> Budget {
+    let fresh = received(parameters, key);
+    let evaluated = evaluated(parameters, profile, fresh);
+    let budget = |log2_modulus, noise| budget_bits(log2_modulus, parameters, noise);
+    Budget {
+        fresh_bits: budget(parameters.log2_q(), Noise { variance: fresh + ROUNDING, shift: 0.0 }),
+        evaluated_bits: budget(parameters.log2_q(), evaluated),
+        reply_bits: budget(f64::from(parameters.reply_bits), replied(parameters, evaluated)),
+    }
+}
+
+/// How far a result is from decrypting to another number, in standard deviations of its noise.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Margin {
+    /// If what is not random about the noise comes to nothing.
+    pub at_best: f64,
+    /// If it points the wrong way as far as it can.
+    pub at_worst: f64,
+}
+
+/// Computes the margin of the results of a stage, however small.
+pub fn margin(parameters: &Parameters, profile: &Profile, key: EncryptionKey) -> Margin {
+    let Noise { variance, shift } = replied(parameters, evaluated(parameters, profile, received(parameters, key)));
+    let limit = f64::from(parameters.reply_bits).exp2() / (2.0 * parameters.plaintext_modulus as f64);
+    Margin { at_best: limit / variance.sqrt(), at_worst: (limit - shift) / variance.sqrt() }
+}
+
+/// Variance of one noise coefficient as the server receives it, the rounding of the scaled message aside.
+fn received(parameters: &Parameters, key: EncryptionKey) -> f64 {
     // What a request leaves out of c0 is as good as an error of its own.
     let dropped = match parameters.request_dropped_bits {
         0 => 0.0,
         bits => dropped_bits(bits),
     };
-    let fresh = fresh_variance(parameters, key) + dropped;
-    let Noise { variance, shift } = match profile {
+    fresh_variance(parameters, key) + dropped
+}
+
+fn evaluated(parameters: &Parameters, profile: &Profile, fresh: f64) -> Noise {
+    match profile {
         Profile::Slots(profile) => profile.evaluate(parameters, fresh),
         Profile::Coefficients(profile) => profile.evaluate(parameters, fresh),
-    };
+    }
+}
+
+fn replied(parameters: &Parameters, evaluated: Noise) -> Noise {
     let kept = (f64::from(parameters.reply_bits) - parameters.log2_q()).exp2();
     // The rounding of c1 meets the secret, that of c0 includes the bits that are dropped.
     let rounding =
         dropped_bits(parameters.reply_dropped_bits) + ROUNDING * parameters.ring_degree as f64 * SECRET_VARIANCE;
-    let reply = Noise { variance: variance * kept.powi(2) + rounding, shift: shift * kept };
-    let budget = |log2_modulus, noise| budget_bits(log2_modulus, parameters, noise);
-    Budget {
-        fresh_bits: budget(parameters.log2_q(), Noise { variance: fresh + ROUNDING, shift: 0.0 }),
-        evaluated_bits: budget(parameters.log2_q(), Noise { variance, shift }),
-        reply_bits: budget(f64::from(parameters.reply_bits), reply),
+    Noise { variance: evaluated.variance * kept.powi(2) + rounding, shift: evaluated.shift * kept }
+}
+
+/// Probability that a normal variable strays from its mean by more than so many standard deviations, either way.
+///
+/// By the power series of the error function where that is short, by its continued fraction beyond; to 1e-9 of itself.
+///
+/// Source: Abramowitz and Stegun, Handbook of Mathematical Functions, 7.1.6 and 7.1.14.
+pub fn tail_probability(deviations: f64) -> f64 {
+    if deviations <= 0.0 {
+        return 1.0;
     }
+    let density = (-deviations * deviations / 2.0).exp() / (2.0 * std::f64::consts::PI).sqrt();
+    if deviations < 3.0 {
+        let mut term = deviations;
+        let mut sum = term;
+        for odd in (3..).step_by(2).take(60) {
+            term *= deviations * deviations / f64::from(odd);
+            sum += term;
+        }
+        return 1.0 - 2.0 * density * sum;
+    }
+    let fraction = (1..=80).rev().fold(deviations, |below, level| deviations + f64::from(level) / below);
+    2.0 * density / fraction
 }
 
 /// The noise of a coefficient: normal around something that is no larger than a shift.
@@ -131,4 +182,28 @@ fn budget_bits(log2_modulus: f64, parameters: &Parameters, noise: Noise) -> f64 
     let bits = limit - (TAIL * noise.variance.sqrt() + noise.shift).log2();
     // A hundredth of a bit, downwards: what plans state must not hang on the last digit of a logarithm.
     (bits * 100.0).floor() / 100.0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tails_are_those_of_the_normal_distribution() {
+        // From tables of the normal distribution: 2 (1 - Phi(z)).
+        for (deviations, probability) in [
+            (0.0, 1.0),
+            (1.0, 0.317_310_507_9),
+            (2.0, 0.045_500_263_9),
+            (3.0, 0.002_699_796_1),
+            (4.0, 6.334_248_4e-5),
+            (6.0, 1.973_175_3e-9),
+        ] {
+            let found = tail_probability(deviations);
+            assert!((found / probability - 1.0).abs() < 1e-6, "{found} at {deviations}");
+        }
+        let jump = tail_probability(3.0 - 1e-12) / tail_probability(3.0) - 1.0;
+        assert!(jump.abs() < 1e-8, "both ways agree where they meet, but for {jump}");
+        assert!(tail_probability(TAIL) < (-60f64).exp2());
+    }
 }

@@ -9,6 +9,9 @@ mod prepare;
 mod slots;
 mod tally;
 
+#[cfg(test)]
+mod failures;
+
 use std::sync::Arc;
 
 use chococ_plans::check::CheckedPlan;

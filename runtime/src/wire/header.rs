@@ -3,7 +3,7 @@
 //! | bytes | meaning |
 //! |---|---|
 //! | 0..4 | `CHOC` |
-//! | 4 | version of the message format: 1 |
+//! | 4 | version of the message format: 2 |
 //! | 5 | kind: 1 Galois keys, 2 request, 3 reply |
 //! | 6..8 | index of the server stage, counted from 0 in the plan's order; 0 for Galois keys |
 //! | 8..12 | how many ciphertexts, or Galois keys, follow |
@@ -157,8 +157,7 @@ pub fn fingerprint(plan: &CheckedPlan) -> [u8; 4] {
 impl Address {
     /// Addresses a message of a server stage.
     pub(super) fn of_stage(kind: Kind, index: usize, ciphertexts: usize, plan: [u8; 4]) -> Address {
-        // A checked plan decrypts at most 2^20 coefficients: at most 1024 ciphertexts, hence as many stages.
-        let stage = u16::try_from(index).expect("a checked plan has at most 1024 server stages");
+        let stage = u16::try_from(index).expect("a checked plan has at most 2^16 server stages");
         let count = u32::try_from(ciphertexts).expect("a checked tensor has at most 2^26 elements");
         Address { kind, stage, count, plan }
     }

@@ -11,7 +11,7 @@
 //! | reply | [`reply`] | c0, then c1, of each ciphertext, modulo a power of two |
 //!
 //! Readers trust nothing: they compare kind, stage, count and length with the plan before they set memory aside, and
-//! every number with its prime.
+//! every number that has a bound with it. `docs/wire.md` has the format byte by byte.
 
 pub mod galois;
 pub mod header;

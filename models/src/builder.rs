@@ -1,15 +1,18 @@
-//! Writes small ONNX models for tests.
+//! Writes ONNX models, node by node: those of [`crate::built`], and the small ones that tests of the compiler need.
 //!
-//! The input is called `x`. Attributes belong to the node added last.
+//! The input is called `x`. Attributes belong to the node added last. Nothing is checked: what makes no sense is
+//! written as it is, for tests of how it is refused.
 //!
-//! ```ignore
-//! let model = Builder::new(&[1, 2, 8, 8])
-//!     .weights("w", &[4, 2, 3, 3], &weights)
-//!     .node("conv", "Conv", &["x", "w"], "y").ints("pads", &[1, 1, 1, 1])
-//!     .bytes("y");
 //! ```
-
-#![allow(dead_code, reason = "each test program uses its own part")]
+//! use chococ_models::builder::{Builder, numbers};
+//!
+//! let model = Builder::new(&[1, 2, 8, 8])
+//!     .weights("w", &[4, 2, 3, 3], &numbers(4 * 2 * 3 * 3, 1))
+//!     .node("conv", "Conv", &["x", "w"], "y")
+//!     .ints("pads", &[1, 1, 1, 1])
+//!     .bytes("y");
+//! assert!(model.len() > 4 * 2 * 3 * 3 * 4);
+//! ```
 
 use prost::Message;
 use tract_onnx::pb::attribute_proto::AttributeType;
@@ -20,8 +23,10 @@ use tract_onnx::pb::{
     ValueInfoProto, type_proto,
 };
 
+use crate::random::Random;
+
 /// A model under construction.
-#[derive(Clone)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Builder {
     /// The protobuf so far, for what the methods do not offer.
     pub model: ModelProto,
@@ -140,10 +145,6 @@ pub fn value(name: &str, data_type: DataType, dims: Vec<dimension::Value>) -> Va
 
 /// Makes numbers that look random, between -1 and 1: the same ones for the same seed.
 pub fn numbers(count: usize, seed: u64) -> Vec<f32> {
-    let mut state = seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    let mut next = || {
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (state >> 40) as f32 / (1u32 << 23) as f32 - 1.0
-    };
-    (0..count).map(|_| next()).collect()
+    let mut random = Random::new(seed);
+    (0..count).map(|_| random.uniform() * 2.0 - 1.0).collect()
 }
