@@ -10,6 +10,7 @@ use std::error::Error;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use chococ_compiler::target::{Objective, Target};
 use chococ_compiler::{CalibrationInputs, Options, compile};
 use chococ_models::named;
 use chococ_plans::check::{CheckedPlan, check};
@@ -64,6 +65,9 @@ fn compiled(model: &chococ_models::Model) -> Result<(Arc<CheckedPlan>, Weights),
         weight_bits: 4,
         packing: None,
         ring_degree: None,
+        objective: Objective::default(),
+        target: Target::default(),
+        max_key_bytes: None,
     };
     let begun = Instant::now();
     let compiled = compile(&bytes, &options, &|step| eprintln!("{}: {step} ...", model.name))?;
@@ -166,7 +170,7 @@ fn stages(plan: &CheckedPlan, runs: &[Run]) -> Table {
         let measured = runs.iter().filter_map(|run| run.records[index].budget_bits).fold(f64::INFINITY, f64::min);
         table.add_row([
             checked.stage.layer.name.clone(),
-            checked.parameters.ring_degree.to_string(),
+            checked.parameters.keys.ring_degree.to_string(),
             format!("{:.1}", cost.bytes_up as f64 / 1e3),
             format!("{:.1}", cost.bytes_down as f64 / 1e3),
             format!("{:.1}", median(runs.iter().map(|run| milliseconds(run.server[index])).collect())),

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use chacha20::ChaCha20Rng;
+use chococ_compiler::target::{Objective, Target};
 use chococ_compiler::{CalibrationInputs, Compiled, Options, compile};
 use chococ_models::{Model, named};
 use chococ_plans::check::{CheckedPlan, check};
@@ -47,6 +48,9 @@ pub fn options(model: &Model, bits: u32, packing: Option<PackingKind>) -> Option
         weight_bits: bits,
         packing,
         ring_degree: None,
+        objective: Objective::default(),
+        target: Target::default(),
+        max_key_bytes: None,
     }
 }
 

@@ -1,6 +1,7 @@
 //! End to end: compiled networks, run under encryption, give what the integer graph gives, integer for integer.
 
 use chococ_compiler::graph::{Graph, Node, Op};
+use chococ_compiler::target::{Objective, Target};
 use chococ_compiler::{Compiled, Options, compile_graph};
 use chococ_plans::op::{ClientOp, Conv, Dense, Linear, Pool};
 use chococ_plans::packing::{Alignment, PackingKind};
@@ -195,6 +196,9 @@ proptest! {
                 weight_bits: 4,
                 packing: Some(packing),
                 ring_degree: None,
+                objective: Objective::default(),
+                target: Target::default(),
+                max_key_bytes: None,
             };
             let compiled = compile_graph(&graph, String::new(), &options, &|_| {})
                 .map_err(|error| TestCaseError::fail(format!("{error}\n{graph:?}")))?;

@@ -1,6 +1,7 @@
 //! The noise law: what the compiler estimates is a bound on what the secret key measures, and a tight one.
 
 use chococ_plans::check::{CheckedPlan, check};
+use chococ_plans::evaluation::Evaluation;
 use chococ_plans::network::{LinearLayer, ValueId};
 use chococ_plans::packing::PackingKind;
 use chococ_plans::plan::{KeySet, Plan, ServerStage, Stage};
@@ -14,7 +15,7 @@ fn alone(plan: &Plan, stage: &ServerStage) -> CheckedPlan {
     let layouts = check(plan.clone()).expect("a compiled plan");
     let layout =
         layouts.server_stages().find(|checked| checked.stage == stage).expect("it is one of them").layout.clone();
-    let galois = layout.galois_elements().into_iter().collect();
+    let galois = Evaluation::new(&layer, &layout).galois.into_iter().collect();
     let single = Plan {
         input_shape: layer.operator.input_shape(),
         output: ValueId(1),

@@ -6,12 +6,13 @@ use chacha20::ChaCha20Rng;
 use chococ_plans::file::to_text;
 use chococ_plans::network::LayerWeights;
 use chococ_plans::packing::{Alignment, PackingKind};
-use chococ_plans::params::{Parameters, bits_of};
+use chococ_plans::params::bits_of;
 use chococ_plans::weights::{FloatWeights, Weights};
 use chococ_runtime::Turn;
 use chococ_runtime::bfv::context::Context;
 use chococ_runtime::bfv::keys::SecretKey;
 use chococ_runtime::bfv::noise::measured_budget_bits;
+use chococ_runtime::contexts::Contexts;
 use chococ_runtime::math::sample;
 use chococ_runtime::wire::header::fingerprint;
 use chococ_runtime::wire::request;
@@ -54,8 +55,7 @@ fn packed(residues: &[u64], bits: u32) -> Vec<u8> {
 }
 
 /// The secret in every form in which it could slip out.
-fn forms(secret: &[i8], parameters: &Parameters) -> Vec<Vec<u8>> {
-    let context = Context::new(parameters).expect("a checked plan's parameters work");
+fn forms(secret: &[i8], context: &Context) -> Vec<Vec<u8>> {
     let ring = context.ring();
     let mut forms = vec![secret.iter().map(|&s| s as u8).collect(), secret.iter().map(|&s| (s + 1) as u8).collect()];
     let two_bits: Vec<u64> = secret.iter().map(|&s| (s & 3) as u64).collect();
@@ -82,11 +82,12 @@ fn contains(bytes: &[u8], needles: &[Vec<u8>]) -> bool {
 fn nothing_the_server_receives_contains_a_secret() {
     let (bytes, pair, _) = received();
     let mut rng = ChaCha20Rng::seed_from_u64(SEED);
-    for set in &pair.plan.plan().key_sets {
-        let mut secret = vec![0; set.parameters.ring_degree];
+    let contexts = Contexts::new(&pair.plan).expect("a checked plan's parameters work");
+    for context in contexts.key_sets() {
+        let mut secret = vec![0; context.ring_degree()];
         sample::ternary(&mut rng, &mut secret);
         assert!(secret.contains(&-1) && secret.contains(&1));
-        let forms = forms(&secret, &set.parameters);
+        let forms = forms(&secret, context);
         assert!(!contains(&bytes, &forms));
         // The search would find it: a piece of any form, anywhere.
         for form in &forms {
@@ -104,9 +105,10 @@ fn the_seed_gives_the_secrets() {
     let packing = PackingKind::Slots(Alignment::Rotational);
     let mut pair = Pair::new(&compiled("logreg", 4, Some(packing)), SEED);
     let plan = pair.plan.clone();
-    let context = Context::new(&plan.plan().key_sets[0].parameters).expect("a checked plan's parameters work");
+    let contexts = Contexts::new(&plan).expect("a checked plan's parameters work");
+    let context = contexts.stage(0);
     let [mut rng, mut drawn] = [SEED; 2].map(ChaCha20Rng::seed_from_u64);
-    let secret = SecretKey::generate(&context, &mut rng);
+    let secret = SecretKey::generate(context, &mut rng);
     sample::ternary(&mut drawn, &mut vec![0; context.ring_degree()]);
     assert_eq!(rng, drawn, "a secret key is one draw of ternary numbers, and nothing else");
 
@@ -114,9 +116,9 @@ fn the_seed_gives_the_secrets() {
     let (_, turn) = pair.client.start(&image, &mut pair.rng).expect("an image of the right size");
     let Turn::Send(bytes) = turn else { panic!("the first stage is the server's") };
     let stage = plan.server_stages().next().expect("there is one");
-    let mut ciphertexts = request::read(stage, 0, fingerprint(&plan), &context, &bytes).expect("the client's own");
-    let ciphertext = ciphertexts.remove(0).expand(&context);
-    let budget = measured_budget_bits(&context, &secret, &ciphertext);
+    let mut ciphertexts = request::read(stage, 0, fingerprint(&plan), context, &bytes).expect("the client's own");
+    let ciphertext = ciphertexts.remove(0).expand(context);
+    let budget = measured_budget_bits(context, &secret, &ciphertext);
     assert!(budget > stage.stage.budget.fresh_bits, "{budget} bits: another secret would leave none");
 }
 

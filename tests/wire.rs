@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 
 use chacha20::ChaCha20Rng;
 use chococ_compiler::graph::{Graph, Node, Op};
+use chococ_compiler::target::{Objective, Target};
 use chococ_compiler::{Options, compile_graph};
 use chococ_plans::check::{CheckedPlan, CheckedStage};
 use chococ_plans::file::{read_plan, read_weights, sha256, write};
@@ -21,6 +22,7 @@ use chococ_runtime::Turn;
 use chococ_runtime::bfv::context::Context;
 use chococ_runtime::bfv::keys::SecretKey;
 use chococ_runtime::bfv::reply::decrypt_reply;
+use chococ_runtime::contexts::Contexts;
 use chococ_runtime::math::sample;
 use chococ_runtime::wire::header::fingerprint;
 use chococ_runtime::wire::{galois, reply, request};
@@ -160,6 +162,9 @@ fn compare(name: &str, bits: u32, kind: PackingKind, steps: &[Step]) {
             weight_bits: bits,
             packing: Some(kind),
             ring_degree: Some(2048),
+            objective: Objective::default(),
+            target: Target::default(),
+            max_key_bytes: None,
         };
         let compiled = compile_graph(&chain(steps), sha256(b""), &options, &|_| {}).expect("a small network");
         std::fs::create_dir_all(&folder).expect("the folder of the tests can be written to");
@@ -229,18 +234,17 @@ fn found(pair: &Pair, messages: &Messages) -> Value {
     // The client draws its secret keys first, and a secret key is one draw of ternary numbers.
     let [mut rng, mut drawn] = [SEED; 2].map(ChaCha20Rng::seed_from_u64);
     let mut texts = Vec::new();
-    let mut key_sets = Vec::new();
-    for set in &plan.plan().key_sets {
-        let context = Context::new(&set.parameters).expect("a checked plan's parameters work");
+    let contexts = Contexts::new(plan).expect("a checked plan's parameters work");
+    let mut secrets = Vec::new();
+    for context in contexts.key_sets() {
         let mut ternary = vec![0; context.ring_degree()];
         sample::ternary(&mut drawn, &mut ternary);
         let digits = |five: &[i8]| five.iter().rev().fold(0, |sum, &s| 3 * sum + (s + 1) as u8);
         texts.push(ternary.chunks(5).map(|five| format!("{:02x}", digits(five))).collect::<String>());
-        let secret = SecretKey::generate(&context, &mut rng);
-        key_sets.push((context, secret));
+        secrets.push(SecretKey::generate(context, &mut rng));
     }
     let stages = plan.server_stages().enumerate().map(|(index, stage)| {
-        let (context, secret) = &key_sets[stage.stage.key_set];
+        let (context, secret) = (contexts.stage(index), &secrets[stage.stage.key_set]);
         let (codes, request, reply) = (&messages.codes[index], &messages.requests[index], &messages.replies[index]);
         json!({
             "request": found_in_request(plan, stage, index, (context, codes), request),
@@ -248,10 +252,10 @@ fn found(pair: &Pair, messages: &Messages) -> Value {
         })
     });
     let stages: Vec<Value> = stages.collect();
-    let contexts: Vec<Context> = key_sets.into_iter().map(|(context, _)| context).collect();
+    let key_sets: Vec<&Context> = contexts.key_sets().collect();
     json!({
         "secrets": texts,
-        "galois_keys": found_in_galois_keys(plan, &contexts, &messages.galois_keys),
+        "galois_keys": found_in_galois_keys(plan, &key_sets, &messages.galois_keys),
         "stages": stages,
     })
 }
@@ -265,7 +269,7 @@ fn listed(numbers: impl IntoIterator<Item = u64>) -> String {
     format!("{} numbers: {first}... SHA-256 {}...", numbers.len(), &sha256(&bytes)[..16])
 }
 
-fn found_in_galois_keys(plan: &CheckedPlan, contexts: &[Context], bytes: &[u8]) -> Value {
+fn found_in_galois_keys(plan: &CheckedPlan, contexts: &[&Context], bytes: &[u8]) -> Value {
     let address = galois::address(plan, fingerprint(plan));
     let sets = galois::read(address, plan, contexts, bytes).expect("the client's own keys");
     let sets = sets.into_iter().zip(contexts).map(|(keys, context)| {

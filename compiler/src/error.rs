@@ -22,6 +22,17 @@ pub enum Error {
     /// A layer for which no packing and no secure parameters work.
     #[error("{0}")]
     NoParameters(NoParameters),
+    /// Galois keys that take more bytes than they may, whatever is chosen.
+    #[error(
+        "Galois keys take {least} bytes with every packing that was tried, and may take {most}\n  \
+         try: `--max-key-bytes {least}`, or `--packing auto`"
+    )]
+    GaloisKeys {
+        /// The fewest bytes found.
+        least: usize,
+        /// What was asked for.
+        most: usize,
+    },
     /// The network as a whole asks for more than a plan can hold.
     #[error(transparent)]
     Plan(#[from] PlanError),

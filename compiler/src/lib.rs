@@ -3,6 +3,7 @@
 //! - [`onnx`]: protobuf to [`graph::Graph`]; refuses at once what it cannot compile
 //! - [`graph`]: the network as imported, in floats
 //! - [`int_graph`]: the same on integers with known ranges; its `eval` is what everything else must agree with
+//! - [`target`]: what for: a link, two machines, and what to spend least of
 //! - [`passes`]: one step a file, in the order in which [`compile`] takes them
 
 pub mod error;
@@ -11,22 +12,26 @@ pub mod int_graph;
 pub mod no_parameters;
 pub mod onnx;
 pub mod passes;
+pub mod target;
 
 use chococ_plans::check::check;
 use chococ_plans::file::sha256;
+use chococ_plans::network::LinearLayer;
 use chococ_plans::packing::PackingKind;
-use chococ_plans::plan::{FileId, Plan, Quantization};
+use chococ_plans::plan::{FileId, Plan, Quantization, RunnerUp};
 use rayon::prelude::*;
 
 pub use crate::error::Error;
 use crate::graph::Graph;
 use crate::int_graph::IntGraph;
 use crate::no_parameters::NoParameters;
-use crate::passes::choose_packing::{Restriction, StageSearch, choose_packing};
+use crate::passes::choose_packing::{Choice, Restriction, StageSearch, choose_packing};
 use crate::passes::fold_batch_norm::fold_batch_norm;
 use crate::passes::lower::{Origin, lower};
 use crate::passes::quantize::{Bits, Calibration, QuantizationReport, quantize};
+use crate::passes::share_keys::{key_bytes, share_keys};
 use crate::passes::split_stages::{Part, split_stages};
+use crate::target::{Objective, Prices, Target};
 
 /// What to compile for.
 #[derive(Clone, Debug)]
@@ -45,7 +50,16 @@ pub struct Options {
     pub packing: Option<PackingKind>,
     /// Only this ring degree.
     pub ring_degree: Option<usize>,
+    /// What to spend least of.
+    pub objective: Objective,
+    /// The link, and the machines at its ends.
+    pub target: Target,
+    /// Most bytes that the Galois keys of all stages may take; [`DEFAULT_MAX_KEY_BYTES`] where possible if None.
+    pub max_key_bytes: Option<usize>,
 }
+
+/// Bytes of Galois keys that are few enough for most clients.
+pub const DEFAULT_MAX_KEY_BYTES: usize = 4_000_000;
 
 /// Real inputs of a network.
 #[derive(Clone, Debug, PartialEq)]
@@ -113,8 +127,7 @@ pub fn compile_graph(
     let (reference, quantization) = quantize(graph, &calibration, bits)?;
     progress("choosing packings and parameters");
     let parts = split_stages(&reference);
-    let choices = choose(&parts, Restriction { kind: options.packing, ring_degree: options.ring_degree })?;
-    let search = choices.iter().map(|(_, search)| search.clone()).collect();
+    let Chosen { choices, search, key_bytes } = choose(&parts, options, progress)?;
     let origin = Origin {
         model: FileId { file: options.model_file.clone(), sha256: model_hash },
         weights_file: options.weights_file.clone(),
@@ -126,24 +139,70 @@ pub fn compile_graph(
     };
     let (plan, weights) = lower(&reference, parts, choices, origin);
     check(plan.clone())?;
-    let notices = quantization.notices.clone();
+    let mut notices = quantization.notices.clone();
+    if options.max_key_bytes.is_none() && key_bytes > DEFAULT_MAX_KEY_BYTES {
+        notices.push(format!(
+            "Galois keys take {key_bytes} bytes: nothing tried comes to {DEFAULT_MAX_KEY_BYTES} or less"
+        ));
+    }
     Ok(Compiled { plan, weights, reference, notices, quantization, search })
 }
 
-/// Chooses for all server stages, several at a time.
-fn choose(parts: &[Part], within: Restriction) -> Result<Vec<(passes::choose_packing::Choice, StageSearch)>, Error> {
-    let layers: Vec<_> = parts
-        .iter()
-        .filter_map(|part| match part {
-            Part::Server(layer) => Some(layer),
-            Part::Client(_) => None,
-        })
-        .collect();
-    layers
-        .into_par_iter()
-        .map(|layer| match choose_packing(layer, within) {
-            (Some(choice), search) => Ok((choice, search)),
-            (None, search) => Err(Error::NoParameters(NoParameters::new(layer, search, within))),
-        })
-        .collect()
+/// Server stages with their choices, what was tried for each, and what all their keys take.
+struct Chosen {
+    choices: Vec<(Choice, Option<RunnerUp>)>,
+    search: Vec<StageSearch>,
+    key_bytes: usize,
+}
+
+/// How much dearer keys become each time that they take too many bytes.
+const DEARER: f64 = 2.0;
+
+/// How dear keys may become before no cheaper ones are expected: as if they were sent with every inference.
+const DEAREST: f64 = 1024.0;
+
+/// Chooses for all server stages until their Galois keys take no more bytes than they may.
+fn choose(parts: &[Part], options: &Options, progress: &(dyn Fn(&str) + Sync)) -> Result<Chosen, Error> {
+    let most = options.max_key_bytes.unwrap_or(DEFAULT_MAX_KEY_BYTES);
+    let prices = Prices::new(options.objective, options.target);
+    let first = choose_at(parts, options, &prices)?;
+    let (mut least, mut dearer) = (first.key_bytes, DEARER);
+    if least <= most {
+        return Ok(first);
+    }
+    while dearer <= DEAREST {
+        progress("choosing packings and parameters again, for fewer Galois keys");
+        let chosen = choose_at(parts, options, &prices.with_dearer_keys(dearer))?;
+        if chosen.key_bytes <= most {
+            return Ok(chosen);
+        }
+        least = least.min(chosen.key_bytes);
+        dearer *= DEARER;
+    }
+    match options.max_key_bytes {
+        Some(most) => Err(Error::GaloisKeys { least, most }),
+        None => Ok(first),
+    }
+}
+
+/// Chooses for all server stages, several at a time, and lets them share keys.
+fn choose_at(parts: &[Part], options: &Options, prices: &Prices) -> Result<Chosen, Error> {
+    let layers = parts.iter().filter_map(|part| match part {
+        Part::Server(layer) => Some(layer),
+        Part::Client(_) => None,
+    });
+    let layers: Vec<&LinearLayer> = layers.collect();
+    let within = Restriction { kind: options.packing, ring_degree: options.ring_degree };
+    let searched = layers.par_iter().map(|layer| match choose_packing(layer, within, prices) {
+        (Some(choice), search) => Ok((choice, search)),
+        (None, search) => Err(Error::NoParameters(NoParameters::new(layer, search, within))),
+    });
+    let (choices, search): (Vec<_>, Vec<_>) = searched.collect::<Result<Vec<_>, _>>()?.into_iter().unzip();
+    let choices = share_keys(&layers, choices, prices);
+    let key_bytes = key_bytes(&choices);
+    let with_runner_up = |(choice, search): (Choice, &StageSearch)| {
+        let runner_up = search.runner_up(&choice, prices);
+        (choice, runner_up)
+    };
+    Ok(Chosen { choices: choices.into_iter().zip(&search).map(with_runner_up).collect(), search, key_bytes })
 }

@@ -2,9 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::evaluation::Evaluation;
 use crate::packing::layout::Layout;
-use crate::packing::{coefficients, slots};
-use crate::params::{Parameters, bits_of};
+use crate::params::{KeyParameters, Parameters, bits_of};
 
 /// Bytes in front of every message: see the runtime's `wire` module for their meaning.
 pub const HEADER_BYTES: usize = 16;
@@ -34,44 +34,17 @@ pub struct Cost {
 }
 
 /// Counts what a stage costs.
-pub fn count(parameters: &Parameters, layout: &Layout) -> Cost {
-    let operations = match layout {
-        Layout::Slots(layout) => slot_operations(layout),
-        Layout::Coefficients(layout) => coefficient_operations(layout),
-    };
+pub fn count(parameters: &Parameters, layout: &Layout, evaluation: &Evaluation) -> Cost {
+    let Evaluation { hoisted_rotations, rotations, products, mask_products, .. } = *evaluation;
     Cost {
         ciphertexts_up: layout.inputs(),
         ciphertexts_down: layout.outputs(),
         bytes_up: request_bytes(parameters, (0..layout.inputs()).map(|input| layout.sent(input).len())),
         bytes_down: reply_bytes(parameters, (0..layout.outputs()).map(|output| layout.returned(output).len())),
-        ..operations
-    }
-}
-
-fn slot_operations(layout: &slots::layout::Layout) -> Cost {
-    let program = layout.program();
-    let rotated = program.rotated_inputs();
-    Cost {
-        hoisted_rotations: rotated.iter().filter(|(_, baby)| !baby.rotation.is_identity()).count(),
-        rotations: program.rotations_of_sums(),
-        products: program.products(),
-        mask_products: rotated.iter().filter(|(_, baby)| layout.mask(baby.offset).is_some()).count(),
-        ..Cost::default()
-    }
-}
-
-fn coefficient_operations(layout: &coefficients::layout::Layout) -> Cost {
-    let products = |group| {
-        let pairs =
-            (0..layout.bases(group)).flat_map(|base| (0..layout.channel_groups()).map(move |from| (base, from)));
-        pairs.filter(|&(base, from)| layout.connects(group, base, from)).count()
-    };
-    let groups = 0..layout.output_groups();
-    Cost {
-        rotations: layout.tile_groups()
-            * groups.clone().map(|group| layout.merging(group).automorphisms()).sum::<usize>(),
-        products: layout.tile_groups() * groups.map(products).sum::<usize>(),
-        ..Cost::default()
+        hoisted_rotations,
+        rotations,
+        products,
+        mask_products,
     }
 }
 
@@ -87,28 +60,30 @@ pub fn packed_bytes(count: usize, bits: u32) -> usize {
 
 /// Bytes of a request: `sent` says how many coefficients of c0 travel, for each fresh, seeded ciphertext.
 pub fn request_bytes(parameters: &Parameters, sent: impl IntoIterator<Item = usize>) -> usize {
-    let widths = || parameters.ciphertext_primes.iter().map(|&prime| bits_of(prime) - parameters.request_dropped_bits);
+    let widths = || {
+        parameters.keys.ciphertext_primes.iter().map(|&prime| bits_of(prime) - parameters.stage.request_dropped_bits)
+    };
     let ciphertext = |sent| widths().map(|bits| packed_bytes(sent, bits)).sum::<usize>();
     HEADER_BYTES + SEED_BYTES + sent.into_iter().map(ciphertext).sum::<usize>()
 }
 
 /// Bytes of a reply: `returned` says how many coefficients of c0 travel, for each ciphertext.
 pub fn reply_bytes(parameters: &Parameters, returned: impl IntoIterator<Item = usize>) -> usize {
-    let c1 = packed_bytes(parameters.ring_degree, parameters.reply_bits);
-    let c0 = |returned| packed_bytes(returned, parameters.reply_bits - parameters.reply_dropped_bits);
+    let c1 = packed_bytes(parameters.keys.ring_degree, parameters.stage.reply_bits);
+    let c0 = |returned| packed_bytes(returned, parameters.stage.reply_bits - parameters.stage.reply_dropped_bits);
     HEADER_BYTES + returned.into_iter().map(|returned| c1 + c0(returned)).sum::<usize>()
 }
 
 /// Bytes of one seeded Galois key: a polynomial modulo q P for each digit.
-pub fn galois_key_bytes(parameters: &Parameters) -> usize {
+pub fn galois_key_bytes(parameters: &KeyParameters) -> usize {
     let mut primes = parameters.ciphertext_primes.clone();
     primes.extend(parameters.key_switching_prime);
     parameters.digits() * polynomial_bytes(parameters.ring_degree, &primes)
 }
 
 /// Bytes of the one message that carries all Galois keys: `sets` pairs parameters with their number of keys.
-pub fn galois_message_bytes<'a>(sets: impl IntoIterator<Item = (&'a Parameters, usize)>) -> usize {
-    let set = |(parameters, keys): (&Parameters, usize)| match keys {
+pub fn galois_message_bytes<'a>(sets: impl IntoIterator<Item = (&'a KeyParameters, usize)>) -> usize {
+    let set = |(parameters, keys): (&KeyParameters, usize)| match keys {
         0 => 0,
         keys => SEED_BYTES + keys * galois_key_bytes(parameters),
     };

@@ -10,7 +10,8 @@
 //! - [`params`]: encryption parameters and conventions; [`primes`]: where their primes come from;
 //!   [`security`]: how large they may be
 //! - [`packing`]: where each number sits, and the rotations and products of a stage
-//! - [`noise`]: the noise budget that is left; [`cost`]: bytes and operations
+//! - [`evaluation`]: what the server does; [`noise`]: the noise budget that is left; [`cost`]: bytes and operations;
+//!   [`work`]: what they come to on either side
 //!
 //! The plan itself:
 //! - [`plan`]: the data; [`check`]: whether it holds together; [`weights`], [`file`](mod@file): on disk
@@ -18,6 +19,7 @@
 pub mod check;
 pub mod cost;
 pub mod eval;
+pub mod evaluation;
 pub mod file;
 pub mod input;
 pub mod network;
@@ -29,3 +31,4 @@ pub mod plan;
 pub mod primes;
 pub mod security;
 pub mod weights;
+pub mod work;

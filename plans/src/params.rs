@@ -18,8 +18,17 @@ pub const ERROR_VARIANCE: f64 = 10.5;
 pub const SECRET_VARIANCE: f64 = 2.0 / 3.0;
 
 /// Everything that fixes one BFV instance, and the form in which its ciphertexts travel.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Parameters {
+    /// What keys depend on.
+    pub keys: KeyParameters,
+    /// What they do not.
+    pub stage: StageParameters,
+}
+
+/// The parameters that keys depend on: stages that agree in them may share a secret key and its Galois keys.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct KeyParameters {
     /// N, a power of two: coefficients in a polynomial, slots in a plaintext.
     pub ring_degree: usize,
     /// The primes of the ciphertext modulus q, each 1 modulo 2N.
@@ -28,6 +37,11 @@ pub struct Parameters {
     pub key_switching_prime: Option<u64>,
     /// Key switching cuts each residue into digits of this many bits.
     pub digit_bits: u32,
+}
+
+/// The parameters that a stage has for itself, whatever keys it shares.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StageParameters {
     /// t: for slots a prime that is 1 modulo 2N, for coefficients any number.
     pub plaintext_modulus: u64,
     /// Low bits of c0 that a request leaves out; 0 where q has several primes.
@@ -58,7 +72,7 @@ pub fn bits_of(modulus: u64) -> u32 {
     u64::BITS - (modulus - 1).leading_zeros()
 }
 
-impl Parameters {
+impl KeyParameters {
     /// Slots in one of the two rows.
     pub fn row_length(&self) -> usize {
         self.ring_degree / 2

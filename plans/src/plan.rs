@@ -7,7 +7,7 @@ use crate::cost::Cost;
 use crate::network::{ClientStep, LinearLayer, ValueId};
 use crate::noise::Budget;
 use crate::packing::Packing;
-use crate::params::Parameters;
+use crate::params::{KeyParameters, Parameters, StageParameters};
 use crate::security;
 
 /// Version of the format that this library reads and writes. CHANGELOG.md says how to migrate.
@@ -30,7 +30,7 @@ pub struct Plan {
     pub input_shape: Vec<usize>,
     /// The value that is the network's answer.
     pub output: ValueId,
-    /// Encryption parameters, each with its own secret key and the Galois keys made from it.
+    /// Keys, and the encryption parameters that they depend on; each is used by some stage.
     pub key_sets: Vec<KeySet>,
     /// What is done, in order.
     pub stages: Vec<Stage>,
@@ -82,13 +82,13 @@ impl Security {
     }
 }
 
-/// Parameters that share one secret key.
+/// Stages that share one secret key and the Galois keys made from it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KeySet {
-    /// The parameters.
-    pub parameters: Parameters,
-    /// The g of every automorphism X -> X^g that the server performs under them, ascending: one Galois key each, no
-    /// more.
+    /// What the stages have in common.
+    pub parameters: KeyParameters,
+    /// The g of every automorphism X -> X^g that the server performs in any of them, ascending: one Galois key each,
+    /// no more.
     pub galois: Vec<u64>,
 }
 
@@ -109,6 +109,8 @@ pub struct ServerStage {
     pub layer: LinearLayer,
     /// Which of the plan's key sets it uses.
     pub key_set: usize,
+    /// Its own parameters, beside those of the key set.
+    pub parameters: StageParameters,
     /// Where its numbers sit.
     pub packing: Packing,
     /// Noise budgets, estimated.
@@ -145,6 +147,12 @@ impl Plan {
             Stage::Client(steps) => steps.as_slice(),
             Stage::Server(_) => &[],
         })
+    }
+
+    /// All parameters of a stage; None where it names no key set of this plan.
+    pub fn parameters(&self, stage: &ServerStage) -> Option<Parameters> {
+        let keys = self.key_sets.get(stage.key_set)?.parameters.clone();
+        Some(Parameters { keys, stage: stage.parameters })
     }
 
     /// Costs of all stages together.

@@ -3,7 +3,12 @@
 mod small_plan;
 
 use chococ_plans::check::check;
+use chococ_plans::cost::count;
+use chococ_plans::evaluation::Evaluation;
 use chococ_plans::network::ValueId;
+use chococ_plans::noise::{EncryptionKey, estimate};
+use chococ_plans::packing::layout::Layout;
+use chococ_plans::params::Parameters;
 use chococ_plans::plan::{Plan, ServerStage, Stage};
 use small_plan::small_plan;
 
@@ -42,18 +47,18 @@ fn parameters_must_be_secure_and_work() {
         @"key set 0: 33546241 is no prime below 2^60 that is 1 modulo 8192");
     insta::assert_snapshot!(after(|plan| plan.key_sets[0].parameters.ciphertext_primes[1] = 16_760_833),
         @"key set 0: the prime 16760833 occurs twice");
-    insta::assert_snapshot!(after(|plan| plan.key_sets[0].parameters.plaintext_modulus = 2 * 16_760_833),
-        @"key set 0: plaintext modulus 33521666");
-    insta::assert_snapshot!(after(|plan| plan.key_sets[0].parameters.plaintext_modulus = 40_962),
-        @"key set 0: slots need a plaintext modulus that is a prime and 1 modulo 8192");
-    insta::assert_snapshot!(after(|plan| plan.key_sets[0].parameters.request_dropped_bits = 1),
-        @"key set 0: requests that leave out 1 bits of 2 primes");
-    insta::assert_snapshot!(after(|plan| plan.key_sets[0].parameters.reply_bits = 50),
-        @"key set 0: replies of 50 bits that leave out 4");
-    insta::assert_snapshot!(after(|plan| plan.key_sets[0].parameters.reply_dropped_bits = 26),
-        @"key set 0: replies of 26 bits that leave out 26");
+    insta::assert_snapshot!(after(|plan| server(plan).parameters.plaintext_modulus = 2 * 16_760_833),
+        @"stage `conv`: plaintext modulus 33521666");
+    insta::assert_snapshot!(after(|plan| server(plan).parameters.plaintext_modulus = 40_962),
+        @"stage `conv`: slots need a plaintext modulus that is a prime and 1 modulo 8192");
+    insta::assert_snapshot!(after(|plan| server(plan).parameters.request_dropped_bits = 1),
+        @"stage `conv`: requests that leave out 1 bits of 2 primes");
+    insta::assert_snapshot!(after(|plan| server(plan).parameters.reply_bits = 50),
+        @"stage `conv`: replies of 50 bits that leave out 4");
+    insta::assert_snapshot!(after(|plan| server(plan).parameters.reply_dropped_bits = 26),
+        @"stage `conv`: replies of 26 bits that leave out 26");
     insta::assert_snapshot!(after(|plan| plan.key_sets[0].parameters.key_switching_prime = None),
-        @"key set 0: rotations and merges need a key-switching prime");
+        @"stage `conv`: rotations and merges need a key-switching prime");
 }
 
 #[test]
@@ -77,14 +82,13 @@ fn noise_must_leave_a_budget() {
     insta::assert_snapshot!(after(|plan| {
         // Every prime of 24 bits below the first: enough for the result, not for its noise.
         plan.key_sets[0].parameters.ciphertext_primes = vec![16_760_833];
-        let parameters = plan.key_sets[0].parameters.clone();
+        let keys = plan.key_sets[0].parameters.clone();
         let stage = server(plan);
-        let layout =
-            chococ_plans::packing::layout::Layout::new(&stage.layer.operator, stage.packing, 4096).expect("it fits");
-        let profile = chococ_plans::noise::Profile::new(&stage.layer, &layout);
-        stage.cost = chococ_plans::cost::count(&parameters, &layout);
-        stage.budget =
-            chococ_plans::noise::estimate(&parameters, &profile, chococ_plans::noise::EncryptionKey::Secret);
+        let parameters = Parameters { keys, stage: stage.parameters };
+        let layout = Layout::new(&stage.layer.operator, stage.packing, 4096).expect("it fits");
+        let evaluation = Evaluation::new(&stage.layer, &layout);
+        stage.cost = count(&parameters, &layout, &evaluation);
+        stage.budget = estimate(&parameters, &evaluation.noise, EncryptionKey::Secret);
     }), @"stage `conv`: the estimated noise budget is -20.27 bits and must not be below 0");
 }
 

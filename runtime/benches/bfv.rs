@@ -2,7 +2,7 @@
 
 use chacha20::ChaCha20Rng;
 use chococ_plans::packing::Rotation;
-use chococ_plans::params::{Parameters, rotation_element};
+use chococ_plans::params::{KeyParameters, Parameters, StageParameters, rotation_element};
 use chococ_plans::primes::{ntt_primes_below, ntt_primes_from};
 use chococ_runtime::bfv::decrypt::decrypt;
 use chococ_runtime::bfv::encrypt::{encrypt_public, encrypt_secret};
@@ -28,14 +28,18 @@ fn parameters(ring_degree: usize, bits: &[u32], special_bits: u32, plaintext_bit
     let key_switching_prime = primes.pop();
     let least = 1 << (plaintext_bits - 1);
     Parameters {
-        ring_degree,
-        ciphertext_primes: primes,
-        key_switching_prime,
-        digit_bits: *bits.iter().max().expect("there is a ciphertext prime"),
-        request_dropped_bits: 0,
-        reply_bits: plaintext_bits + 10,
-        reply_dropped_bits: 4,
-        plaintext_modulus: ntt_primes_from(least, ring_degree).next().expect("primes do not end"),
+        keys: KeyParameters {
+            ring_degree,
+            ciphertext_primes: primes,
+            key_switching_prime,
+            digit_bits: *bits.iter().max().expect("there is a ciphertext prime"),
+        },
+        stage: StageParameters {
+            request_dropped_bits: 0,
+            reply_bits: plaintext_bits + 10,
+            reply_dropped_bits: 4,
+            plaintext_modulus: ntt_primes_from(least, ring_degree).next().expect("primes do not end"),
+        },
     }
 }
 
@@ -45,9 +49,10 @@ fn ours(criterion: &mut Criterion, name: &str, parameters: &Parameters) {
     let mut rng = ChaCha20Rng::seed_from_u64(1);
     let secret = SecretKey::generate(&context, &mut rng);
     let public = PublicKey::generate(&context, &secret, &mut rng);
-    let slots: Vec<u64> = (0..parameters.ring_degree as u64).map(|i| i * i % parameters.plaintext_modulus).collect();
+    let slots: Vec<u64> =
+        (0..parameters.keys.ring_degree as u64).map(|i| i * i % parameters.stage.plaintext_modulus).collect();
     let plaintext = encoder.encode(&slots);
-    let element = rotation_element(parameters.ring_degree, Rotation { steps: 1, swap: false });
+    let element = rotation_element(parameters.keys.ring_degree, Rotation { steps: 1, swap: false });
     let key = SeededGaloisKey::generate(&context, &secret, element, [3; 32], 1, &mut rng).expect("P is there");
     let keys: GaloisKeys = [key.expand(&context).expect("the key is sound")].into_iter().collect();
     let fresh = encrypt_public(&context, &public, &plaintext, &mut rng);
@@ -67,7 +72,7 @@ fn ours(criterion: &mut Criterion, name: &str, parameters: &Parameters) {
         b.iter(|| encrypt_public(&context, &public, black_box(&plaintext), &mut rng))
     });
     group.bench_function("decrypt", |b| b.iter(|| decrypt(&context, &secret, black_box(&fresh))));
-    let returned: Vec<usize> = (0..parameters.ring_degree).collect();
+    let returned: Vec<usize> = (0..parameters.keys.ring_degree).collect();
     let reply = Reply::new(&context, fresh.clone(), &returned);
     group.bench_function("decrypt a reply", |b| {
         b.iter(|| decrypt_reply(&context, &secret, black_box(&reply), &returned))
@@ -95,10 +100,10 @@ fn ours(criterion: &mut Criterion, name: &str, parameters: &Parameters) {
 fn theirs(criterion: &mut Criterion, name: &str, parameters: &Parameters) {
     use fhe::bfv::{BfvParametersBuilder, Ciphertext, Encoding, EvaluationKeyBuilder, Plaintext, PublicKey, SecretKey};
     let primes: Vec<u64> =
-        parameters.ciphertext_primes.iter().chain(&parameters.key_switching_prime).copied().collect();
+        parameters.keys.ciphertext_primes.iter().chain(&parameters.keys.key_switching_prime).copied().collect();
     let set = BfvParametersBuilder::new()
-        .set_degree(parameters.ring_degree)
-        .set_plaintext_modulus(parameters.plaintext_modulus)
+        .set_degree(parameters.keys.ring_degree)
+        .set_plaintext_modulus(parameters.stage.plaintext_modulus)
         .set_moduli(&primes)
         .build_arc()
         .expect("the set has transforms");
@@ -108,7 +113,8 @@ fn theirs(criterion: &mut Criterion, name: &str, parameters: &Parameters) {
     let keys = EvaluationKeyBuilder::new_leveled(&secret, 1, 0)
         .and_then(|mut builder| builder.enable_column_rotation(1)?.build(&mut rng))
         .expect("1 is below N/2");
-    let slots: Vec<u64> = (0..parameters.ring_degree as u64).map(|i| i * i % parameters.plaintext_modulus).collect();
+    let slots: Vec<u64> =
+        (0..parameters.keys.ring_degree as u64).map(|i| i * i % parameters.stage.plaintext_modulus).collect();
     let encode = |level| Plaintext::try_encode(&slots, Encoding::simd_at_level(level), &set).expect("N slots");
     let (plaintext, top_plaintext) = (encode(1), encode(0));
     let fresh: Ciphertext = secret.try_encrypt(&plaintext, &mut rng).expect("one set");

@@ -2,7 +2,7 @@
 //!
 //! Arithmetic, from the bottom up:
 //! - [`math`]: residues, transforms, polynomials, sampling; knows nothing of encryption
-//! - [`bfv`]: the encryption scheme, one verb a file
+//! - [`bfv`]: the encryption scheme, one verb a file; [`contexts`]: made ready for a plan
 //!
 //! Carrying out a plan:
 //! - [`client`]: secret keys, and everything in the clear; no weights
@@ -35,6 +35,7 @@
 
 pub mod bfv;
 pub mod client;
+pub mod contexts;
 mod error;
 pub mod math;
 pub mod reference;

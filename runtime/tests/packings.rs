@@ -7,12 +7,13 @@ use std::sync::Arc;
 use chacha20::ChaCha20Rng;
 use chococ_plans::check::{CheckedPlan, check};
 use chococ_plans::cost::count;
+use chococ_plans::evaluation::Evaluation;
 use chococ_plans::network::{LayerWeights, LinearLayer, Quantizer, ValueId};
-use chococ_plans::noise::{EncryptionKey, Profile, estimate};
+use chococ_plans::noise::{EncryptionKey, estimate};
 use chococ_plans::op::{Conv, Dense, Linear};
 use chococ_plans::packing::layout::Layout;
 use chococ_plans::packing::{Alignment, CoefficientPacking, Packing, SlotPacking, TapOrder};
-use chococ_plans::params::{Parameters, bits_of};
+use chococ_plans::params::{KeyParameters, Parameters, StageParameters, bits_of};
 use chococ_plans::plan::{FORMAT_VERSION, FileId, KeySet, Plan, Quantization, Security, ServerStage, Stage};
 use chococ_plans::primes::{ntt_primes_below, ntt_primes_from};
 use chococ_plans::weights::{Weights, accumulator_ranges, weight_energy};
@@ -101,25 +102,30 @@ fn plan_of(operator: &Linear, packing: Packing, weights: &LayerWeights) -> Optio
             Packing::Coefficients(_) => layer.width(),
         };
         let primes = |bits: u32, nth: usize| ntt_primes_below(bits, ring_degree).filter(|&p| p != t).nth(nth);
-        let parameters = Parameters {
+        let keys = KeyParameters {
             ring_degree,
             ciphertext_primes: (0..).zip(widths).map(|(nth, &bits)| primes(bits, nth)).collect::<Option<_>>()?,
             // Behind the ciphertext primes, which may have the same width.
             key_switching_prime: Some(primes(special, if special == 30 { widths.len() } else { 0 })?),
             digit_bits,
+        };
+        let stage = StageParameters {
             plaintext_modulus: t,
-            // Three bits more than the rounding of c1 and of c0 needs.
             request_dropped_bits: if widths.len() == 1 { 4 } else { 0 },
+            // Three bits more than the rounding of c1 and of c0 needs.
             reply_bits: bits_of(t) + 8 + ring_degree.ilog2() / 2,
             reply_dropped_bits: 5,
         };
+        let parameters = Parameters { keys, stage };
         let layout = Layout::new(operator, packing, ring_degree).ok()?;
+        let evaluation = Evaluation::new(&layer, &layout);
         let stage = ServerStage {
             layer: layer.clone(),
             key_set: 0,
+            parameters: parameters.stage,
             packing,
-            budget: estimate(&parameters, &Profile::new(&layer, &layout), EncryptionKey::Secret),
-            cost: count(&parameters, &layout),
+            budget: estimate(&parameters, &evaluation.noise, EncryptionKey::Secret),
+            cost: count(&parameters, &layout, &evaluation),
             runner_up: None,
         };
         let file = |name: &str| FileId { file: name.to_owned(), sha256: String::new() };
@@ -131,7 +137,7 @@ fn plan_of(operator: &Linear, packing: Packing, weights: &LayerWeights) -> Optio
             security: Security::stated(),
             input_shape: operator.input_shape(),
             output: ValueId(1),
-            key_sets: vec![KeySet { parameters, galois: layout.galois_elements().into_iter().collect() }],
+            key_sets: vec![KeySet { parameters: parameters.keys, galois: evaluation.galois.into_iter().collect() }],
             stages: vec![Stage::Server(stage)],
         })
         .ok()

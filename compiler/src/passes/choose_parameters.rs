@@ -9,9 +9,12 @@
 
 use std::collections::BTreeMap;
 
+use chococ_plans::evaluation::Evaluation;
+use chococ_plans::network::LinearLayer;
 use chococ_plans::noise::{Budget, EncryptionKey, Profile, TAIL, estimate, key_switch_variance};
-use chococ_plans::params::{EXACT_PRODUCT_BITS, Parameters, SECRET_VARIANCE, bits_of};
-use chococ_plans::primes::ntt_primes_below;
+use chococ_plans::packing::layout::Layout;
+use chococ_plans::params::{EXACT_PRODUCT_BITS, KeyParameters, Parameters, SECRET_VARIANCE, StageParameters, bits_of};
+use chococ_plans::primes::{ntt_primes_below, ntt_primes_from};
 use chococ_plans::security::largest_log2_modulus;
 
 /// Widest prime that the narrow kernels take.
@@ -67,8 +70,8 @@ pub fn choose_parameters(demand: &Demand<'_>) -> Result<(Parameters, Budget), f6
         if best.as_ref().is_some_and(|&(bits, ..)| floor >= bits) {
             break;
         }
-        for parameters in moduli(demand, &mut pool, modulus_bits) {
-            match shortened(demand, &parameters, narrowest) {
+        for keys in moduli(demand, &mut pool, modulus_bits) {
+            match shortened(demand, keys, narrowest) {
                 Ok((bits, parameters, budget)) => {
                     if best.as_ref().is_none_or(|&(least, ..)| bits < least) {
                         best = Some((bits, parameters, budget));
@@ -81,22 +84,53 @@ pub fn choose_parameters(demand: &Demand<'_>) -> Result<(Parameters, Budget), f6
     best.map(|(_, parameters, budget)| (parameters, budget)).ok_or(closest)
 }
 
-impl Demand<'_> {
+/// Finds what costs the fewest bytes under the keys of another stage; None where they do not serve.
+pub fn under_keys(demand: &Demand<'_>, keys: &KeyParameters) -> Option<(Parameters, Budget)> {
+    let t = demand.plaintext_modulus;
+    let serves = keys.ring_degree == demand.ring_degree
+        && (keys.key_switching_prime.is_some() || !demand.switches)
+        && (keys.ciphertext_primes.len() == 1 || !demand.one_prime)
+        && keys.ciphertext_primes.iter().all(|&prime| !t.is_multiple_of(prime));
+    let shortened = serves.then(|| shortened(demand, keys.clone(), narrowest_reply(demand)).ok()).flatten();
+    shortened.map(|(_, parameters, budget)| (parameters, budget))
+}
+
+impl<'a> Demand<'a> {
+    /// What a layer asks in some layout.
+    pub fn new(layer: &LinearLayer, layout: &Layout, evaluation: &'a Evaluation) -> Demand<'a> {
+        let (ring_degree, plaintext_modulus, one_prime) = match layout {
+            Layout::Slots(layout) => {
+                let ring_degree = 2 * layout.row_length;
+                let batching = ntt_primes_from(layer.width(), ring_degree).next().expect("primes do not end");
+                (ring_degree, batching, false)
+            }
+            Layout::Coefficients(layout) => (layout.ring_degree, layer.width().max(2), true),
+        };
+        Demand {
+            ring_degree,
+            plaintext_modulus,
+            profile: &evaluation.noise,
+            switches: !evaluation.galois.is_empty(),
+            one_prime,
+            sent: (0..layout.inputs()).map(|input| layout.sent(input).len()).sum(),
+            outputs: layout.outputs(),
+            returned: (0..layout.outputs()).map(|output| layout.returned(output).len()).sum(),
+        }
+    }
     /// Bits on the wire, if numbers of a request, of c1 and of c0 of a reply have these widths.
     fn bits(&self, sent: u32, c1: u32, c0: u32) -> usize {
         self.sent * sent as usize + self.outputs * self.ring_degree * c1 as usize + self.returned * c0 as usize
     }
 
-    fn bits_of(&self, parameters: &Parameters) -> usize {
-        let modulus_bits: u32 = parameters.ciphertext_primes.iter().map(|&prime| bits_of(prime)).sum();
-        let reply_bits = parameters.reply_bits;
-        let (request_dropped, reply_dropped) = (parameters.request_dropped_bits, parameters.reply_dropped_bits);
-        self.bits(modulus_bits - request_dropped, reply_bits, reply_bits - reply_dropped)
+    fn bits_of(&self, keys: &KeyParameters, stage: StageParameters) -> usize {
+        let modulus_bits: u32 = keys.ciphertext_primes.iter().map(|&prime| bits_of(prime)).sum();
+        let StageParameters { request_dropped_bits, reply_bits, reply_dropped_bits, .. } = stage;
+        self.bits(modulus_bits - request_dropped_bits, reply_bits, reply_bits - reply_dropped_bits)
     }
 }
 
 /// All moduli with a ciphertext modulus of some bits, key switching included; few digits first.
-fn moduli(demand: &Demand<'_>, pool: &mut PrimePool, modulus_bits: u32) -> Vec<Parameters> {
+fn moduli(demand: &Demand<'_>, pool: &mut PrimePool, modulus_bits: u32) -> Vec<KeyParameters> {
     let Some(limit) = largest_log2_modulus(demand.ring_degree) else { return Vec::new() };
     let pieces = if demand.one_prime { 1 } else { modulus_bits.div_ceil(NARROW_BITS) };
     let mut taken = vec![demand.plaintext_modulus];
@@ -105,15 +139,11 @@ fn moduli(demand: &Demand<'_>, pool: &mut PrimePool, modulus_bits: u32) -> Vec<P
         let Some(prime) = pool.largest(bits, &taken) else { return Vec::new() };
         taken.push(prime);
     }
-    let plain = Parameters {
+    let plain = KeyParameters {
         ring_degree: demand.ring_degree,
         ciphertext_primes: taken[1..].to_vec(),
         key_switching_prime: None,
         digit_bits: WIDEST_BITS,
-        plaintext_modulus: demand.plaintext_modulus,
-        request_dropped_bits: 0,
-        reply_bits: EXACT_PRODUCT_BITS - demand.ring_degree.ilog2(),
-        reply_dropped_bits: 0,
     };
     let left = f64::from(limit) - plain.log2_q();
     if !demand.switches {
@@ -121,14 +151,14 @@ fn moduli(demand: &Demand<'_>, pool: &mut PrimePool, modulus_bits: u32) -> Vec<P
     }
     let widest = (left.floor().max(0.0) as u32).min(WIDEST_BITS);
     let widest_residue = plain.ciphertext_primes.iter().map(|&prime| bits_of(prime)).max().unwrap_or(1);
-    let mut all: Vec<Parameters> = Vec::new();
+    let mut all: Vec<KeyParameters> = Vec::new();
     for digits in 1..=MOST_DIGITS {
         for special_bits in [widest.min(NARROW_BITS), widest] {
             let Some(special) = pool.largest(special_bits, &taken) else { continue };
             let digit_bits = widest_residue.div_ceil(digits);
-            let with = Parameters { key_switching_prime: Some(special), digit_bits, ..plain.clone() };
+            let with = KeyParameters { key_switching_prime: Some(special), digit_bits, ..plain.clone() };
             // No choice is quieter by more than this than one that is dominated by its rounding.
-            let quiet = |other: &Parameters| key_switch_variance(other) < 1.02 * key_switch_variance(&with);
+            let quiet = |other: &KeyParameters| key_switch_variance(other) < 1.02 * key_switch_variance(&with);
             if !all.iter().any(quiet) {
                 all.push(with);
             }
@@ -146,40 +176,46 @@ fn narrowest_reply(demand: &Demand<'_>) -> u32 {
 /// Leaves out of requests and replies what noise allows, for the fewest bits; Err with the budget where none is left.
 ///
 /// No reply narrower than `narrowest` will do.
-fn shortened(demand: &Demand<'_>, whole: &Parameters, narrowest: u32) -> Result<(usize, Parameters, Budget), f64> {
-    let budget = |parameters: &Parameters| estimate(parameters, demand.profile, EncryptionKey::Secret);
-    let mut tried = whole.clone();
-    let mut fits = |request_dropped_bits, reply_bits, reply_dropped_bits| {
-        tried.request_dropped_bits = request_dropped_bits;
-        tried.reply_bits = reply_bits;
-        tried.reply_dropped_bits = reply_dropped_bits;
-        budget(&tried).reply_bits >= 0.0
+fn shortened(demand: &Demand<'_>, keys: KeyParameters, narrowest: u32) -> Result<(usize, Parameters, Budget), f64> {
+    let droppable = if keys.ciphertext_primes.len() == 1 { MOST_DROPPED } else { 0 };
+    let droppable = droppable.min(bits_of(keys.ciphertext_primes[0]) - 1);
+    let stage = StageParameters {
+        plaintext_modulus: demand.plaintext_modulus,
+        request_dropped_bits: 0,
+        reply_bits: EXACT_PRODUCT_BITS - demand.ring_degree.ilog2(),
+        reply_dropped_bits: 0,
     };
-    let before = budget(whole);
-    if before.reply_bits < 0.0 {
-        return Err(before.reply_bits);
+    let widest = stage.reply_bits;
+    let mut tried = Parameters { keys, stage };
+    let budget = |parameters: &Parameters| estimate(parameters, demand.profile, EncryptionKey::Secret);
+    let before = budget(&tried).reply_bits;
+    if before < 0.0 {
+        return Err(before);
     }
-    let mut best: Option<(usize, Parameters)> = None;
-    let droppable = if whole.ciphertext_primes.len() == 1 { MOST_DROPPED } else { 0 };
-    for request_dropped_bits in 0..=droppable.min(bits_of(whole.ciphertext_primes[0]) - 1) {
-        let with_reply = |reply_bits, reply_dropped_bits| Parameters {
+    let mut best: Option<(usize, StageParameters)> = None;
+    for request_dropped_bits in 0..=droppable {
+        let with_reply = |reply_bits, reply_dropped_bits| StageParameters {
             request_dropped_bits,
             reply_bits,
             reply_dropped_bits,
-            ..whole.clone()
+            ..stage
         };
-        let first = (narrowest.max(2)..=whole.reply_bits).find(|&bits| fits(request_dropped_bits, bits, 0));
-        let Some(first) = first else { break };
-        for reply_bits in first..=(first + WIDER_REPLIES).min(whole.reply_bits) {
-            let dropped = (0..reply_bits).take_while(|&dropped| fits(request_dropped_bits, reply_bits, dropped)).last();
-            let parameters = with_reply(reply_bits, dropped.unwrap_or(0));
-            let bits = demand.bits_of(&parameters);
-            if best.as_ref().is_none_or(|&(least, _)| bits < least) {
-                best = Some((bits, parameters));
+        let fits = |tried: &mut Parameters, reply_bits, reply_dropped_bits| {
+            tried.stage = with_reply(reply_bits, reply_dropped_bits);
+            budget(tried).reply_bits >= 0.0
+        };
+        let Some(first) = (narrowest.max(2)..=widest).find(|&bits| fits(&mut tried, bits, 0)) else { break };
+        for reply_bits in first..=(first + WIDER_REPLIES).min(widest) {
+            let dropped = (0..reply_bits).take_while(|&dropped| fits(&mut tried, reply_bits, dropped)).last();
+            let stage = with_reply(reply_bits, dropped.unwrap_or(0));
+            let bits = demand.bits_of(&tried.keys, stage);
+            if best.is_none_or(|(least, _)| bits < least) {
+                best = Some((bits, stage));
             }
         }
     }
-    let (bits, parameters) = best.ok_or(before.reply_bits)?;
+    let (bits, stage) = best.ok_or(before)?;
+    let parameters = Parameters { stage, ..tried };
     let budget = budget(&parameters);
     Ok((bits, parameters, budget))
 }
@@ -203,11 +239,9 @@ impl PrimePool {
 
 #[cfg(test)]
 mod tests {
-    use chococ_plans::network::{LinearLayer, Quantizer, ValueId};
+    use chococ_plans::network::{Quantizer, ValueId};
     use chococ_plans::op::{Conv, Linear};
-    use chococ_plans::packing::layout::Layout;
     use chococ_plans::packing::{Alignment, CoefficientPacking, Packing, SlotPacking, TapOrder};
-    use chococ_plans::primes::ntt_primes_from;
 
     use super::*;
 
@@ -246,45 +280,36 @@ mod tests {
     fn with_demand(packing: Packing, width: i64, ring_degree: usize, check: impl Fn(&Demand<'_>)) {
         let layer = layer(width);
         let layout = Layout::new(&layer.operator, packing, ring_degree).expect("it fits");
-        let one_prime = matches!(packing, Packing::Coefficients(_));
-        check(&Demand {
-            ring_degree,
-            plaintext_modulus: match one_prime {
-                true => layer.width(),
-                false => ntt_primes_from(layer.width(), ring_degree).next().expect("primes do not end"),
-            },
-            profile: &Profile::new(&layer, &layout),
-            switches: true,
-            one_prime,
-            sent: (0..layout.inputs()).map(|input| layout.sent(input).len()).sum(),
-            outputs: layout.outputs(),
-            returned: (0..layout.outputs()).map(|output| layout.returned(output).len()).sum(),
-        });
+        let evaluation = Evaluation::new(&layer, &layout);
+        check(&Demand { switches: true, ..Demand::new(&layer, &layout, &evaluation) });
     }
 
     /// Every modulus and every width of requests and replies: what the search must not be worse than.
     fn cheapest(demand: &Demand<'_>) -> Option<usize> {
         let mut pool = PrimePool { ring_degree: demand.ring_degree, known: BTreeMap::new() };
         let moduli = (2..=90).flat_map(|bits| moduli(demand, &mut pool, bits)).collect::<Vec<_>>();
-        let fits = moduli.iter().flat_map(|whole| {
-            let droppable = if whole.ciphertext_primes.len() == 1 { MOST_DROPPED } else { 0 };
-            (0..=droppable).flat_map(move |request_dropped_bits| {
-                (2..=whole.reply_bits).flat_map(move |reply_bits| {
-                    (0..reply_bits.min(12)).map(move |reply_dropped_bits| Parameters {
+        let plaintext_modulus = demand.plaintext_modulus;
+        let fits = moduli.iter().flat_map(|keys| {
+            let droppable = if keys.ciphertext_primes.len() == 1 { MOST_DROPPED } else { 0 };
+            let widest = EXACT_PRODUCT_BITS - demand.ring_degree.ilog2();
+            let stages = (0..=droppable).flat_map(move |request_dropped_bits| {
+                (2..=widest).flat_map(move |reply_bits| {
+                    (0..reply_bits.min(12)).map(move |reply_dropped_bits| StageParameters {
+                        plaintext_modulus,
                         request_dropped_bits,
                         reply_bits,
                         reply_dropped_bits,
-                        ..whole.clone()
                     })
                 })
-            })
+            });
+            stages.map(|stage| Parameters { keys: keys.clone(), stage })
         });
         let budget = |parameters: &Parameters| estimate(parameters, demand.profile, EncryptionKey::Secret).reply_bits;
         let fits = fits.filter(|parameters| {
-            let wide_enough = parameters.ciphertext_primes[0] >> parameters.request_dropped_bits > 0;
+            let wide_enough = parameters.keys.ciphertext_primes[0] >> parameters.stage.request_dropped_bits > 0;
             wide_enough && budget(parameters) >= 0.0
         });
-        fits.map(|parameters| demand.bits_of(&parameters)).min()
+        fits.map(|parameters| demand.bits_of(&parameters.keys, parameters.stage)).min()
     }
 
     #[test]
@@ -299,8 +324,8 @@ mod tests {
                 let found = choose_parameters(demand).map(|(parameters, budget)| {
                     assert!(budget.reply_bits >= 0.0);
                     let limit = largest_log2_modulus(ring_degree).expect("in the table");
-                    assert!(parameters.log2_whole() <= f64::from(limit));
-                    demand.bits_of(&parameters)
+                    assert!(parameters.keys.log2_whole() <= f64::from(limit));
+                    demand.bits_of(&parameters.keys, parameters.stage)
                 });
                 assert_eq!(found.ok(), cheapest(demand), "{packing} at {ring_degree}");
             });

@@ -6,11 +6,12 @@
 use std::collections::BTreeSet;
 
 use chococ_plans::file::sha256;
-use chococ_plans::plan::{FORMAT_VERSION, FileId, KeySet, Plan, Quantization, Security, ServerStage, Stage};
+use chococ_plans::params::Parameters;
+use chococ_plans::plan::{FORMAT_VERSION, FileId, KeySet, Plan, Quantization, RunnerUp, Security, ServerStage, Stage};
 use chococ_plans::weights::{FloatWeights, Weights};
 
 use crate::int_graph::IntGraph;
-use crate::passes::choose_packing::{Choice, StageSearch};
+use crate::passes::choose_packing::Choice;
 use crate::passes::split_stages::Part;
 
 /// What a plan records besides its stages.
@@ -28,7 +29,7 @@ pub struct Origin {
 pub fn lower(
     graph: &IntGraph,
     parts: Vec<Part>,
-    choices: Vec<(Choice, StageSearch)>,
+    choices: Vec<(Choice, Option<RunnerUp>)>,
     origin: Origin,
 ) -> (Plan, Vec<u8>) {
     let mut key_sets: Vec<(KeySet, BTreeSet<u64>)> = Vec::new();
@@ -36,16 +37,16 @@ pub fn lower(
     let mut stage = |part| match part {
         Part::Client(steps) => Stage::Client(steps),
         Part::Server(layer) => {
-            let (choice, search) = choices.next().expect("one choice for each server stage");
-            let runner_up = search.runner_up(&choice);
-            let known = key_sets.iter().position(|(set, _)| set.parameters == choice.parameters);
+            let (choice, runner_up) = choices.next().expect("one choice for each server stage");
+            let Parameters { keys, stage: parameters } = choice.parameters;
+            let known = key_sets.iter().position(|(set, _)| set.parameters == keys);
             let key_set = known.unwrap_or_else(|| {
-                key_sets.push((KeySet { parameters: choice.parameters, galois: Vec::new() }, BTreeSet::new()));
+                key_sets.push((KeySet { parameters: keys, galois: Vec::new() }, BTreeSet::new()));
                 key_sets.len() - 1
             });
             key_sets[key_set].1.extend(choice.galois);
             let Choice { packing, budget, cost, .. } = choice;
-            Stage::Server(ServerStage { layer, key_set, packing, budget, cost, runner_up })
+            Stage::Server(ServerStage { layer, key_set, parameters, packing, budget, cost, runner_up })
         }
     };
     let stages = parts.into_iter().map(&mut stage).collect();

@@ -5,4 +5,5 @@ pub mod choose_parameters;
 pub mod fold_batch_norm;
 pub mod lower;
 pub mod quantize;
+pub mod share_keys;
 pub mod split_stages;

@@ -10,19 +10,19 @@ mod parameters;
 use std::collections::BTreeSet;
 
 use crate::cost;
-use crate::noise::{self, COEFFICIENTS, EncryptionKey, Profile};
+use crate::evaluation::Evaluation;
+use crate::noise::{self, COEFFICIENTS, EncryptionKey};
 use crate::packing::Packing;
 use crate::packing::layout::Layout;
 use crate::packing::misfit::Misfit;
 use crate::params::Parameters;
 use crate::plan::{Plan, Security, ServerStage};
-use crate::primes::is_prime;
 
-/// A plan that holds together, with the layouts of its server stages.
+/// A plan that holds together, with the parameters and layouts of its server stages.
 #[derive(Clone, Debug)]
 pub struct CheckedPlan {
     plan: Plan,
-    layouts: Vec<Layout>,
+    stages: Vec<(Parameters, Layout)>,
 }
 
 /// One server stage of a checked plan, with all that belongs to it.
@@ -45,11 +45,8 @@ impl CheckedPlan {
     /// The server stages, in order.
     pub fn server_stages(&self) -> impl ExactSizeIterator<Item = CheckedStage<'_>> {
         let stages: Vec<&ServerStage> = self.plan.server_stages().collect();
-        stages.into_iter().zip(&self.layouts).map(|(stage, layout)| CheckedStage {
-            stage,
-            parameters: &self.plan.key_sets[stage.key_set].parameters,
-            layout,
-        })
+        let checked = stages.into_iter().zip(&self.stages);
+        checked.map(|(stage, (parameters, layout))| CheckedStage { stage, parameters, layout })
     }
 }
 
@@ -183,60 +180,59 @@ pub fn check(plan: Plan) -> Result<CheckedPlan, PlanError> {
     }
     stated("security", "what it rests on", &plan.security, &Security::stated())?;
     for (key_set, set) in plan.key_sets.iter().enumerate() {
-        parameters::check(key_set, &set.parameters)?;
+        parameters::check_keys(key_set, &set.parameters)?;
     }
     let found = plan.server_stages().count();
     if found > LARGEST_STAGES {
         return Err(PlanError::Stages { found });
     }
     meaning::check(&plan)?;
-    let mut galois: Vec<BTreeSet<u64>> = vec![BTreeSet::new(); plan.key_sets.len()];
-    let mut layouts = Vec::new();
+    let mut used: Vec<Option<BTreeSet<u64>>> = vec![None; plan.key_sets.len()];
+    let mut stages = Vec::new();
     for stage in plan.server_stages() {
-        layouts.push(server_stage(&plan, stage, &mut galois)?);
+        let (checked, galois) = server_stage(&plan, stage)?;
+        used[stage.key_set].get_or_insert_default().extend(galois);
+        stages.push(checked);
     }
-    for (key_set, (set, counted)) in plan.key_sets.iter().zip(galois).enumerate() {
-        let counted: Vec<u64> = counted.into_iter().collect();
+    for (key_set, (set, used)) in plan.key_sets.iter().zip(used).enumerate() {
+        let unused = || PlanError::Parameters { key_set, problem: "no stage uses it".to_owned() };
+        let counted: Vec<u64> = used.ok_or_else(unused)?.into_iter().collect();
         stated(&format!("key set {key_set}"), "Galois keys", &set.galois, &counted)?;
     }
-    let decrypted = |layout: &Layout| (0..layout.outputs()).map(|output| layout.returned(output).len()).sum::<usize>();
-    let found = layouts.iter().map(decrypted).sum();
+    let decrypted = |(_, layout): &(Parameters, Layout)| -> usize {
+        (0..layout.outputs()).map(|output| layout.returned(output).len()).sum()
+    };
+    let found = stages.iter().map(decrypted).sum();
     if found > COEFFICIENTS {
         return Err(PlanError::TooLarge { found });
     }
-    Ok(CheckedPlan { plan, layouts })
+    Ok(CheckedPlan { plan, stages })
 }
 
-fn server_stage(plan: &Plan, stage: &ServerStage, galois: &mut [BTreeSet<u64>]) -> Result<Layout, PlanError> {
+/// Checks a stage; returns its parameters and layout, and the automorphisms that it takes.
+fn server_stage(plan: &Plan, stage: &ServerStage) -> Result<((Parameters, Layout), BTreeSet<u64>), PlanError> {
     let name = || format!("stage `{}`", stage.layer.name);
-    let Some(set) = plan.key_sets.get(stage.key_set) else {
-        return Err(PlanError::KeySet { stage: name(), key_set: stage.key_set });
-    };
-    let parameters = &set.parameters;
-    let (width, plaintext_modulus) = (stage.layer.width(), parameters.plaintext_modulus);
+    let no_key_set = || PlanError::KeySet { stage: name(), key_set: stage.key_set };
+    let wrong = |problem| PlanError::Operator { stage: name(), problem };
+    let parameters = plan.parameters(stage).ok_or_else(no_key_set)?;
+    let (width, plaintext_modulus) = (stage.layer.width(), parameters.stage.plaintext_modulus);
     if width > plaintext_modulus {
         return Err(PlanError::Overflow { stage: name(), width, plaintext_modulus });
     }
-    let (ring_degree, is_slots) = (parameters.ring_degree, matches!(stage.packing, Packing::Slots(_)));
-    if is_slots && !(is_prime(plaintext_modulus) && plaintext_modulus % (2 * ring_degree as u64) == 1) {
-        let problem = format!("slots need a plaintext modulus that is a prime and 1 modulo {}", 2 * ring_degree);
-        return Err(PlanError::Parameters { key_set: stage.key_set, problem });
-    }
-    let layout = Layout::new(&stage.layer.operator, stage.packing, ring_degree)
+    parameters::check_stage(&parameters, matches!(stage.packing, Packing::Slots(_))).map_err(wrong)?;
+    let layout = Layout::new(&stage.layer.operator, stage.packing, parameters.keys.ring_degree)
         .map_err(|misfit| PlanError::Packing { stage: name(), misfit })?;
-    let elements = layout.galois_elements();
-    if !elements.is_empty() && parameters.key_switching_prime.is_none() {
-        let problem = "rotations and merges need a key-switching prime".to_owned();
-        return Err(PlanError::Parameters { key_set: stage.key_set, problem });
+    let evaluation = Evaluation::new(&stage.layer, &layout);
+    if !evaluation.galois.is_empty() && parameters.keys.key_switching_prime.is_none() {
+        return Err(wrong("rotations and merges need a key-switching prime".to_owned()));
     }
-    galois[stage.key_set].extend(elements);
-    stated(&name(), "costs", &stage.cost, &cost::count(parameters, &layout))?;
-    let budget = noise::estimate(parameters, &Profile::new(&stage.layer, &layout), EncryptionKey::Secret);
+    stated(&name(), "costs", &stage.cost, &cost::count(&parameters, &layout, &evaluation))?;
+    let budget = noise::estimate(&parameters, &evaluation.noise, EncryptionKey::Secret);
     stated(&name(), "budgets", &stage.budget, &budget)?;
     if budget.reply_bits.is_nan() || budget.reply_bits < 0.0 {
         return Err(PlanError::Budget { stage: name(), budget_bits: budget.reply_bits });
     }
-    Ok(layout)
+    Ok(((parameters, layout), evaluation.galois))
 }
 
 fn stated<T: PartialEq + std::fmt::Debug>(

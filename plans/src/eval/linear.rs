@@ -9,6 +9,7 @@ use std::num::Wrapping;
 
 use ndarray::{ArrayView1, ArrayView2, ArrayViewMut2, LinalgScalar, linalg};
 
+use super::ordered::{Matrices, multiply_in_order};
 use crate::network::LayerWeights;
 use crate::op::{Conv, Dense, Linear};
 
@@ -54,7 +55,9 @@ pub fn linear_integers(operator: &Linear, weights: &LayerWeights, codes: &[i32])
 pub fn linear_floats(operator: &Linear, weights: &[f32], bias: &[f32], x: &[f32]) -> Vec<f32> {
     assert_lengths(operator, weights.len(), bias.len(), x.len());
     let mut real = match operator {
-        Linear::Conv(conv) => convolve(conv, weights, x, multiply_in_order),
+        Linear::Conv(conv) => convolve(conv, weights, x, |kernels, windows, taps, cells, planes| {
+            multiply_in_order(Matrices { kernels, windows, taps, cells }, planes);
+        }),
         Linear::Dense(dense) => weights.chunks_exact(dense.inputs).map(|row| dot_in_order(row, x)).collect(),
     };
     add_per_channel(&mut real, bias, |value, shift| value + shift);
@@ -119,26 +122,6 @@ fn product<T: LinalgScalar>(operator: &Linear, weights: &[T], x: &[T]) -> Vec<T>
             linalg::general_mat_mul(T::one(), &kernels, &windows, T::zero(), &mut planes);
         }),
         Linear::Dense(dense) => multiply(dense, weights, x),
-    }
-}
-
-/// Multiplies kernels (a row an output channel) by windows (a column an output cell): for each cell, four taps at a
-/// time, from the first to the last. The inner loop runs over cells, so that vector units help without a say in it.
-fn multiply_in_order(kernels: &[f32], windows: &[f32], taps: usize, cells: usize, planes: &mut [f32]) {
-    for (kernel, plane) in kernels.chunks_exact(taps).zip(planes.chunks_exact_mut(cells)) {
-        let (weights, last_weights) = kernel.as_chunks::<4>();
-        let mut rows = windows.chunks_exact(cells);
-        for &[a, b, c, d] in weights {
-            let [Some(p), Some(q), Some(r), Some(s)] = [rows.next(), rows.next(), rows.next(), rows.next()] else {
-                unreachable!("there is a row of windows for each tap")
-            };
-            for ((((sum, p), q), r), s) in plane.iter_mut().zip(p).zip(q).zip(r).zip(s) {
-                *sum += (a * p + b * q) + (c * r + d * s);
-            }
-        }
-        for (&weight, row) in last_weights.iter().zip(rows) {
-            plane.iter_mut().zip(row).for_each(|(sum, value)| *sum += weight * value);
-        }
     }
 }
 

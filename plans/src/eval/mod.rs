@@ -6,6 +6,7 @@
 
 mod client;
 mod linear;
+mod ordered;
 
 pub use client::client;
 pub use linear::{linear_floats, linear_integers};

@@ -5,11 +5,11 @@
 //! correct while every coefficient stays below q / (2 t); the budget is the log2 of that limit over [`TAIL`] standard
 //! deviations.
 
-mod profile;
+pub(crate) mod profile;
 
 use serde::{Deserialize, Serialize};
 
-use crate::params::{ERROR_VARIANCE, Parameters, SECRET_VARIANCE, bits_of};
+use crate::params::{ERROR_VARIANCE, KeyParameters, Parameters, SECRET_VARIANCE, bits_of};
 
 pub use profile::Profile;
 
@@ -48,10 +48,10 @@ pub fn fresh_variance(parameters: &Parameters, key: EncryptionKey) -> f64 {
         EncryptionKey::Secret => ERROR_VARIANCE,
         EncryptionKey::Public => {
             // u e + e1 + e2 s under q P, then divided by P, which adds the rounding of both polynomials.
-            let n = parameters.ring_degree as f64;
+            let n = parameters.keys.ring_degree as f64;
             let encrypted = ERROR_VARIANCE * (1.0 + 2.0 * n * SECRET_VARIANCE);
-            match parameters.key_switching_prime {
-                Some(p) => encrypted / (p as f64).powi(2) + switched_rounding(parameters),
+            match parameters.keys.key_switching_prime {
+                Some(p) => encrypted / (p as f64).powi(2) + switched_rounding(&parameters.keys),
                 None => encrypted,
             }
         }
@@ -62,10 +62,10 @@ pub fn fresh_variance(parameters: &Parameters, key: EncryptionKey) -> f64 {
 ///
 /// Each digit, from -B/2 to B/2 - 1 for its base B and so of mean square B^2 / 12 + 1/6, multiplies N fresh errors; then
 /// all is divided by P.
-pub fn key_switch_variance(parameters: &Parameters) -> f64 {
-    let Some(special) = parameters.key_switching_prime else { return 0.0 };
-    let digit_bits = parameters.digit_bits;
-    let squares: f64 = parameters
+pub fn key_switch_variance(keys: &KeyParameters) -> f64 {
+    let Some(special) = keys.key_switching_prime else { return 0.0 };
+    let digit_bits = keys.digit_bits;
+    let squares: f64 = keys
         .ciphertext_primes
         .iter()
         .flat_map(|&prime| {
@@ -78,7 +78,7 @@ pub fn key_switch_variance(parameters: &Parameters) -> f64 {
             (0..bits.div_ceil(digit_bits)).map(move |digit| base(digit).powi(2) / 12.0 + 1.0 / 6.0)
         })
         .sum();
-    parameters.ring_degree as f64 * ERROR_VARIANCE * squares / (special as f64).powi(2) + switched_rounding(parameters)
+    keys.ring_degree as f64 * ERROR_VARIANCE * squares / (special as f64).powi(2) + switched_rounding(keys)
 }
 
 /// Estimates the budgets of a stage.
@@ -87,9 +87,9 @@ pub fn estimate(parameters: &Parameters, profile: &Profile, key: EncryptionKey) 
     let evaluated = evaluated(parameters, profile, fresh);
     let budget = |log2_modulus, noise| budget_bits(log2_modulus, parameters, noise);
     Budget {
-        fresh_bits: budget(parameters.log2_q(), Noise { variance: fresh + ROUNDING, shift: 0.0 }),
-        evaluated_bits: budget(parameters.log2_q(), evaluated),
-        reply_bits: budget(f64::from(parameters.reply_bits), replied(parameters, evaluated)),
+        fresh_bits: budget(parameters.keys.log2_q(), Noise { variance: fresh + ROUNDING, shift: 0.0 }),
+        evaluated_bits: budget(parameters.keys.log2_q(), evaluated),
+        reply_bits: budget(f64::from(parameters.stage.reply_bits), replied(parameters, evaluated)),
     }
 }
 
@@ -105,14 +105,14 @@ pub struct Margin {
 /// Computes the margin of the results of a stage, however small.
 pub fn margin(parameters: &Parameters, profile: &Profile, key: EncryptionKey) -> Margin {
     let Noise { variance, shift } = replied(parameters, evaluated(parameters, profile, received(parameters, key)));
-    let limit = f64::from(parameters.reply_bits).exp2() / (2.0 * parameters.plaintext_modulus as f64);
+    let limit = f64::from(parameters.stage.reply_bits).exp2() / (2.0 * parameters.stage.plaintext_modulus as f64);
     Margin { at_best: limit / variance.sqrt(), at_worst: (limit - shift) / variance.sqrt() }
 }
 
 /// Variance of one noise coefficient as the server receives it, the rounding of the scaled message aside.
 fn received(parameters: &Parameters, key: EncryptionKey) -> f64 {
     // What a request leaves out of c0 is as good as an error of its own.
-    let dropped = match parameters.request_dropped_bits {
+    let dropped = match parameters.stage.request_dropped_bits {
         0 => 0.0,
         bits => dropped_bits(bits),
     };
@@ -127,10 +127,10 @@ fn evaluated(parameters: &Parameters, profile: &Profile, fresh: f64) -> Noise {
 }
 
 fn replied(parameters: &Parameters, evaluated: Noise) -> Noise {
-    let kept = (f64::from(parameters.reply_bits) - parameters.log2_q()).exp2();
+    let kept = (f64::from(parameters.stage.reply_bits) - parameters.keys.log2_q()).exp2();
     // The rounding of c1 meets the secret, that of c0 includes the bits that are dropped.
-    let rounding =
-        dropped_bits(parameters.reply_dropped_bits) + ROUNDING * parameters.ring_degree as f64 * SECRET_VARIANCE;
+    let rounding = dropped_bits(parameters.stage.reply_dropped_bits)
+        + ROUNDING * parameters.keys.ring_degree as f64 * SECRET_VARIANCE;
     Noise { variance: evaluated.variance * kept.powi(2) + rounding, shift: evaluated.shift * kept }
 }
 
@@ -173,12 +173,12 @@ fn dropped_bits(bits: u32) -> f64 {
 const ROUNDING: f64 = 1.0 / 12.0;
 
 /// Variance of rounding both polynomials of a ciphertext, the second multiplied by the secret.
-fn switched_rounding(parameters: &Parameters) -> f64 {
-    ROUNDING * (1.0 + parameters.ring_degree as f64 * SECRET_VARIANCE)
+fn switched_rounding(keys: &KeyParameters) -> f64 {
+    ROUNDING * (1.0 + keys.ring_degree as f64 * SECRET_VARIANCE)
 }
 
 fn budget_bits(log2_modulus: f64, parameters: &Parameters, noise: Noise) -> f64 {
-    let limit = log2_modulus - (parameters.plaintext_modulus as f64).log2() - 1.0;
+    let limit = log2_modulus - (parameters.stage.plaintext_modulus as f64).log2() - 1.0;
     let bits = limit - (TAIL * noise.variance.sqrt() + noise.shift).log2();
     // A hundredth of a bit, downwards: what plans state must not hang on the last digit of a logarithm.
     (bits * 100.0).floor() / 100.0

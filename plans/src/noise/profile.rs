@@ -4,7 +4,6 @@ use std::collections::BTreeSet;
 
 use super::{Noise, ROUNDING, key_switch_variance};
 use crate::network::LinearLayer;
-use crate::packing::layout::Layout;
 use crate::packing::slots::program::{Baby, Instruction, Program};
 use crate::packing::windows::Offset;
 use crate::packing::{coefficients, slots};
@@ -17,16 +16,6 @@ pub enum Profile {
     Slots(SlotProfile),
     /// Of a stage in coefficients.
     Coefficients(CoefficientProfile),
-}
-
-impl Profile {
-    /// Takes the profile of a layer in some layout.
-    pub fn new(layer: &LinearLayer, layout: &Layout) -> Profile {
-        match layout {
-            Layout::Slots(layout) => Profile::Slots(SlotProfile::new(layout, &layout.program())),
-            Layout::Coefficients(layout) => Profile::Coefficients(CoefficientProfile::new(layer, layout)),
-        }
-    }
 }
 
 /// One entry for each kind of output.
@@ -75,9 +64,9 @@ impl SlotProfile {
 
     /// Noise of the worst output, from that of an input.
     pub(super) fn evaluate(&self, parameters: &Parameters, fresh: f64) -> Noise {
-        let switched = key_switch_variance(parameters);
+        let switched = key_switch_variance(&parameters.keys);
         // N coefficients, which behave as uniform modulo t whatever the slots hold, but for a constant vector.
-        let product = parameters.ring_degree as f64 * (parameters.plaintext_modulus as f64).powi(2) / 12.0;
+        let product = parameters.keys.ring_degree as f64 * (parameters.stage.plaintext_modulus as f64).powi(2) / 12.0;
         let fresh = fresh + ROUNDING;
         let variance = |terms: &Terms| {
             let [still, rotated] =
@@ -119,8 +108,8 @@ impl CoefficientProfile {
     /// estimated. An automorphism's noise doubles at every level of merging behind it, and so does the sum itself,
     /// which was divided by as much.
     pub(super) fn evaluate(&self, parameters: &Parameters, fresh: f64) -> Noise {
-        let mean = if parameters.request_dropped_bits == 0 { 0.5 } else { 1.0 };
-        let merging = (self.merge.powi(2) - 1.0) / 3.0 * key_switch_variance(parameters);
+        let mean = if parameters.stage.request_dropped_bits == 0 { 0.5 } else { 1.0 };
+        let merging = (self.merge.powi(2) - 1.0) / 3.0 * key_switch_variance(&parameters.keys);
         Noise { variance: fresh * self.energy + merging + ROUNDING, shift: mean * self.length }
     }
 }

@@ -1,11 +1,8 @@
 //! Where every number of a stage sits, whichever the family: what client and server both need to know.
 
-use std::collections::BTreeSet;
-
 use crate::op::Linear;
 use crate::packing::misfit::Misfit;
 use crate::packing::{Packing, coefficients, slots};
-use crate::params::{merging_element, rotation_element};
 
 /// A choice of packing, spelled out for one operator and ring degree.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -59,20 +56,6 @@ impl Layout {
         match self {
             Layout::Slots(layout) => (0..2 * layout.row_length).collect(),
             Layout::Coefficients(layout) => layout.results(output).map(|(position, ..)| position).collect(),
-        }
-    }
-
-    /// The g of every automorphism X -> X^g that the server needs a Galois key for.
-    pub fn galois_elements(&self) -> BTreeSet<u64> {
-        match self {
-            Layout::Slots(layout) => {
-                let rotations = layout.program().galois_rotations();
-                rotations.into_iter().map(|rotation| rotation_element(2 * layout.row_length, rotation)).collect()
-            }
-            Layout::Coefficients(layout) => {
-                let steps = coefficients::merging::Merging::steps(layout.packing.merge, layout.packing.interleave);
-                steps.map(|step| merging_element(layout.ring_degree, step)).collect()
-            }
         }
     }
 }

@@ -3,13 +3,14 @@
 use std::collections::BTreeMap;
 
 use chococ_plans::cost::count;
+use chococ_plans::evaluation::Evaluation;
 use chococ_plans::file::sha256;
 use chococ_plans::network::{ClientStep, LayerWeights, LinearLayer, Quantizer, ValueId};
-use chococ_plans::noise::{EncryptionKey, Profile, estimate};
+use chococ_plans::noise::{EncryptionKey, estimate};
 use chococ_plans::op::{ClientOp, Conv, Linear};
 use chococ_plans::packing::layout::Layout;
 use chococ_plans::packing::{Alignment, Packing, SlotPacking, TapOrder};
-use chococ_plans::params::Parameters;
+use chococ_plans::params::{KeyParameters, Parameters, StageParameters};
 use chococ_plans::plan::{FORMAT_VERSION, FileId, KeySet, Plan, Quantization, Security, ServerStage, Stage};
 use chococ_plans::weights::{FloatWeights, Weights, accumulator_ranges, weight_energy};
 
@@ -29,16 +30,20 @@ pub fn small_plan() -> (Plan, Weights) {
     let packing =
         Packing::Slots(SlotPacking { alignment: Alignment::Rotational, taps: TapOrder::Mixed, baby_shifts: 1 });
     let parameters = Parameters {
-        ring_degree: 4096,
-        ciphertext_primes: vec![16_760_833, 33_538_049],
-        key_switching_prime: Some(1_073_692_673),
-        digit_bits: 25,
-        plaintext_modulus: 40_961,
-        request_dropped_bits: 0,
-        reply_bits: 26,
-        reply_dropped_bits: 4,
+        keys: KeyParameters {
+            ring_degree: 4096,
+            ciphertext_primes: vec![16_760_833, 33_538_049],
+            key_switching_prime: Some(1_073_692_673),
+            digit_bits: 25,
+        },
+        stage: StageParameters {
+            plaintext_modulus: 40_961,
+            request_dropped_bits: 0,
+            reply_bits: 26,
+            reply_dropped_bits: 4,
+        },
     };
-    let layout = Layout::new(&operator, packing, parameters.ring_degree).expect("it fits");
+    let layout = Layout::new(&operator, packing, parameters.keys.ring_degree).expect("it fits");
     let layer = LinearLayer {
         name: "conv".to_owned(),
         operator,
@@ -50,11 +55,13 @@ pub fn small_plan() -> (Plan, Weights) {
         output_ranges: accumulator_ranges(&integers, 0, 15),
         weight_energy: weight_energy(&integers),
     };
+    let evaluation = Evaluation::new(&layer, &layout);
     let stage = ServerStage {
-        budget: estimate(&parameters, &Profile::new(&layer, &layout), EncryptionKey::Secret),
-        cost: count(&parameters, &layout),
+        budget: estimate(&parameters, &evaluation.noise, EncryptionKey::Secret),
+        cost: count(&parameters, &layout, &evaluation),
         layer,
         key_set: 0,
+        parameters: parameters.stage,
         packing,
         runner_up: None,
     };
@@ -77,7 +84,7 @@ pub fn small_plan() -> (Plan, Weights) {
         security: Security::stated(),
         input_shape: vec![1, 6, 6],
         output: ValueId(2),
-        key_sets: vec![KeySet { parameters, galois: layout.galois_elements().into_iter().collect() }],
+        key_sets: vec![KeySet { parameters: parameters.keys, galois: evaluation.galois.into_iter().collect() }],
         stages: vec![Stage::Server(stage), Stage::Client(vec![relu])],
     };
     (plan, weights)

@@ -1,11 +1,13 @@
 //! One parameter set made ready: transforms and constants, for every number of residues a ciphertext may keep.
 
+use std::sync::Arc;
+
 use super::encode::Encoder;
 use super::factor::{Factor, inverse};
 use crate::math::modulus::Modulus;
 use crate::math::ntt::Ntt;
 use crate::math::poly::Ring;
-use chococ_plans::params::{EXACT_PRODUCT_BITS, Parameters};
+use chococ_plans::params::{EXACT_PRODUCT_BITS, KeyParameters, Parameters, StageParameters};
 use chococ_plans::primes::{is_prime, ntt_primes_below};
 
 /// What makes numbers unfit to compute with.
@@ -42,6 +44,14 @@ pub enum ParameterError {
     /// Key switching cannot cut residues into such digits.
     #[error("digits of {0} bits; there must be 1 to 60")]
     DigitBits(u32),
+    /// A stage's replies are wider than those of the context whose transforms it would share.
+    #[error("replies of {wider} bits, and transforms for {most}")]
+    WiderReply {
+        /// The stage's.
+        wider: u32,
+        /// The context's.
+        most: u32,
+    },
     /// A reply keeps no bits, or more than its decryption computes with.
     #[error("a reply keeps {reply_bits} bits, less {dropped} of c0; at this ring degree there may be {most}")]
     ReplyBits {
@@ -82,12 +92,17 @@ pub(super) struct Level {
 /// Security is not judged here: tests compute with toys. `chococ_plans` checks it for plans.
 pub struct Context {
     parameters: Parameters,
-    /// Over the ciphertext primes, then the special prime where there is one.
-    ring: Ring,
+    transforms: Arc<Transforms>,
     /// In the order of the ring's primes.
     residues: Vec<Residue>,
     levels: Vec<Level>,
     encoder: Option<Encoder>,
+}
+
+/// What contexts share that differ in a stage's own parameters alone.
+struct Transforms {
+    /// Over the ciphertext primes, then the special prime where there is one.
+    ring: Ring,
     /// The transform by which a reply's c1 s is computed exactly.
     exact: Ntt,
 }
@@ -101,20 +116,41 @@ impl Context {
     /// # Errors
     /// The first [`ParameterError`] found.
     pub fn new(parameters: &Parameters) -> Result<Self, ParameterError> {
-        check_ranges(parameters)?;
+        check_keys(&parameters.keys)?;
+        check_stage(parameters)?;
         keep_freed_memory();
         let primes: Vec<u64> =
-            parameters.ciphertext_primes.iter().chain(&parameters.key_switching_prime).copied().collect();
-        (0..primes.len()).try_for_each(|i| check_prime(parameters.ring_degree, &primes, i))?;
-        let ring = Ring::new(parameters.ring_degree, &primes).expect("each prime is 1 modulo 2N");
-        let t = parameters.plaintext_modulus;
-        let residues = (0..primes.len()).map(|i| Residue::new(ring.moduli(), i, t)).collect::<Result<_, _>>()?;
-        let levels =
-            (1..=parameters.ciphertext_primes.len()).map(|level| Level::new(&ring.moduli()[..level], t)).collect();
-        // The encoder would take a composite for a field.
-        let encoder = if is_prime(t) { Encoder::new(parameters.ring_degree, t) } else { None };
+            parameters.keys.ciphertext_primes.iter().chain(&parameters.keys.key_switching_prime).copied().collect();
+        (0..primes.len()).try_for_each(|i| check_prime(parameters.keys.ring_degree, &primes, i))?;
+        let ring = Ring::new(parameters.keys.ring_degree, &primes).expect("each prime is 1 modulo 2N");
         let exact = exact_transform(parameters);
-        Ok(Self { parameters: parameters.clone(), ring, residues, levels, encoder, exact })
+        Self::over(Arc::new(Transforms { ring, exact }), parameters.clone())
+    }
+
+    /// Returns the context of another stage under the same keys, which shares this one's transforms.
+    ///
+    /// Secret and Galois keys of either context are those of the other, where the first one's replies are the wider.
+    ///
+    /// # Errors
+    /// The first [`ParameterError`] found; [`ParameterError::WiderReply`], where this context's replies are narrower.
+    pub fn of_stage(&self, stage: StageParameters) -> Result<Self, ParameterError> {
+        let parameters = Parameters { keys: self.parameters.keys.clone(), stage };
+        check_stage(&parameters)?;
+        let (wider, most) = (stage.reply_bits, self.parameters.stage.reply_bits);
+        if wider > most {
+            return Err(ParameterError::WiderReply { wider, most });
+        }
+        Self::over(self.transforms.clone(), parameters)
+    }
+
+    fn over(transforms: Arc<Transforms>, parameters: Parameters) -> Result<Self, ParameterError> {
+        let (ring, t) = (&transforms.ring, parameters.stage.plaintext_modulus);
+        let residues = (0..ring.moduli().len()).map(|i| Residue::new(ring.moduli(), i, t)).collect::<Result<_, _>>()?;
+        let levels =
+            (1..=parameters.keys.ciphertext_primes.len()).map(|level| Level::new(&ring.moduli()[..level], t)).collect();
+        // The encoder would take a composite for a field.
+        let encoder = if is_prime(t) { Encoder::new(parameters.keys.ring_degree, t) } else { None };
+        Ok(Self { parameters, transforms, residues, levels, encoder })
     }
 
     /// Returns the parameters the context was made from.
@@ -124,12 +160,12 @@ impl Context {
 
     /// Returns N.
     pub fn ring_degree(&self) -> usize {
-        self.parameters.ring_degree
+        self.parameters.keys.ring_degree
     }
 
     /// Returns t.
     pub fn plaintext_modulus(&self) -> u64 {
-        self.parameters.plaintext_modulus
+        self.parameters.stage.plaintext_modulus
     }
 
     /// Returns k, the level of a fresh ciphertext.
@@ -146,27 +182,27 @@ impl Context {
     ///
     /// A ciphertext of a lower level belongs to its first primes.
     pub fn ring(&self) -> &Ring {
-        &self.ring
+        &self.transforms.ring
     }
 
     /// Returns the modulus of residue i; the special prime is residue k.
     pub(super) fn modulus(&self, i: usize) -> Modulus {
-        self.ring.moduli()[i]
+        self.transforms.ring.moduli()[i]
     }
 
     /// Returns the transform of residue i.
     pub(super) fn ntt(&self, i: usize) -> &Ntt {
-        &self.ring.ntts()[i]
+        &self.transforms.ring.ntts()[i]
     }
 
     /// Returns a prime that no coefficient of a reply's c1 s reaches, centred, and its transform.
     pub(super) fn exact(&self) -> (Modulus, &Ntt) {
-        (self.exact.modulus(), &self.exact)
+        (self.transforms.exact.modulus(), &self.transforms.exact)
     }
 
     /// Says whether there is a special prime, hence whether ciphertexts can be rotated.
     pub fn has_key_switching(&self) -> bool {
-        self.parameters.key_switching_prime.is_some()
+        self.parameters.keys.key_switching_prime.is_some()
     }
 
     /// Returns the constants of residue i; the special prime is residue k.
@@ -225,8 +261,8 @@ impl Level {
 /// Prepares the transform for c1 s: coefficients of c1 are at most 2^(w-1), of s at most 1, so those of the product at
 /// most N 2^(w-1). A prime of 50 bits is the fastest, one of 60 the largest.
 fn exact_transform(parameters: &Parameters) -> Ntt {
-    let n = parameters.ring_degree;
-    let bits = if parameters.reply_bits + n.ilog2() < 50 { 50 } else { EXACT_PRODUCT_BITS + 1 };
+    let n = parameters.keys.ring_degree;
+    let bits = if parameters.stage.reply_bits + n.ilog2() < 50 { 50 } else { EXACT_PRODUCT_BITS + 1 };
     let prime = ntt_primes_below(bits, n).next().expect("there are primes of 50 and 60 bits for every ring degree");
     Ntt::new(n, Modulus::new(prime)).expect("the prime is 1 modulo 2N")
 }
@@ -245,10 +281,9 @@ fn keep_freed_memory() {
 }
 
 /// Checks what does not need number theory.
-fn check_ranges(parameters: &Parameters) -> Result<(), ParameterError> {
-    let Parameters { ring_degree, digit_bits, reply_bits, reply_dropped_bits: dropped, .. } = *parameters;
-    let plaintext_modulus = parameters.plaintext_modulus;
-    let residues = parameters.ciphertext_primes.len();
+fn check_keys(keys: &KeyParameters) -> Result<(), ParameterError> {
+    let KeyParameters { ring_degree, digit_bits, .. } = *keys;
+    let residues = keys.ciphertext_primes.len();
     if !ring_degree.is_power_of_two() || !(8..=32768).contains(&ring_degree) {
         return Err(ParameterError::RingDegree(ring_degree));
     }
@@ -256,13 +291,19 @@ fn check_ranges(parameters: &Parameters) -> Result<(), ParameterError> {
     if !(1..=32).contains(&residues) {
         return Err(ParameterError::ResidueCount(residues));
     }
-    if !(2..1 << 60).contains(&plaintext_modulus) {
-        return Err(ParameterError::PlaintextModulus(plaintext_modulus));
-    }
     if !(1..=60).contains(&digit_bits) {
         return Err(ParameterError::DigitBits(digit_bits));
     }
-    let most = EXACT_PRODUCT_BITS - ring_degree.ilog2();
+    Ok(())
+}
+
+/// Checks a stage's own parameters.
+fn check_stage(parameters: &Parameters) -> Result<(), ParameterError> {
+    let StageParameters { plaintext_modulus, reply_bits, reply_dropped_bits: dropped, .. } = parameters.stage;
+    if !(2..1 << 60).contains(&plaintext_modulus) {
+        return Err(ParameterError::PlaintextModulus(plaintext_modulus));
+    }
+    let most = EXACT_PRODUCT_BITS - parameters.keys.ring_degree.ilog2();
     if reply_bits > most || dropped >= reply_bits {
         return Err(ParameterError::ReplyBits { reply_bits, dropped, most });
     }
@@ -287,14 +328,18 @@ mod tests {
 
     fn parameters() -> Parameters {
         Parameters {
-            ring_degree: 8,
-            ciphertext_primes: vec![1_073_692_673, 97],
-            key_switching_prime: Some(113),
-            digit_bits: 10,
-            request_dropped_bits: 0,
-            reply_bits: 20,
-            reply_dropped_bits: 0,
-            plaintext_modulus: 17,
+            keys: KeyParameters {
+                ring_degree: 8,
+                ciphertext_primes: vec![1_073_692_673, 97],
+                key_switching_prime: Some(113),
+                digit_bits: 10,
+            },
+            stage: StageParameters {
+                request_dropped_bits: 0,
+                reply_bits: 20,
+                reply_dropped_bits: 0,
+                plaintext_modulus: 17,
+            },
         }
     }
 
@@ -314,7 +359,8 @@ mod tests {
     #[test]
     fn a_plaintext_modulus_without_a_transform_has_no_encoder() {
         for t in [2, 1 << 17, 19, 9] {
-            let context = Context::new(&Parameters { plaintext_modulus: t, ..parameters() }).expect("coprime to q");
+            let stage = StageParameters { plaintext_modulus: t, ..parameters().stage };
+            let context = Context::new(&Parameters { stage, ..parameters() }).expect("coprime to q");
             assert!(context.encoder().is_none());
         }
     }
@@ -322,21 +368,21 @@ mod tests {
     #[test]
     fn refuses_unfit_numbers() {
         use ParameterError as E;
-        assert_eq!(refusal(|p| p.ring_degree = 24), E::RingDegree(24));
-        assert_eq!(refusal(|p| p.ring_degree = 4), E::RingDegree(4));
-        assert_eq!(refusal(|p| p.ciphertext_primes.clear()), E::ResidueCount(0));
-        assert_eq!(refusal(|p| p.ciphertext_primes[1] = 113), E::RepeatedPrime(113));
-        assert_eq!(refusal(|p| p.digit_bits = 0), E::DigitBits(0));
-        assert_eq!(refusal(|p| p.plaintext_modulus = 1), E::PlaintextModulus(1));
+        assert_eq!(refusal(|p| p.keys.ring_degree = 24), E::RingDegree(24));
+        assert_eq!(refusal(|p| p.keys.ring_degree = 4), E::RingDegree(4));
+        assert_eq!(refusal(|p| p.keys.ciphertext_primes.clear()), E::ResidueCount(0));
+        assert_eq!(refusal(|p| p.keys.ciphertext_primes[1] = 113), E::RepeatedPrime(113));
+        assert_eq!(refusal(|p| p.keys.digit_bits = 0), E::DigitBits(0));
+        assert_eq!(refusal(|p| p.stage.plaintext_modulus = 1), E::PlaintextModulus(1));
         let replies = |reply_bits, dropped| E::ReplyBits { reply_bits, dropped, most: 56 };
-        assert_eq!(refusal(|p| p.reply_bits = 57), replies(57, 0));
-        assert_eq!(refusal(|p| p.reply_dropped_bits = 20), replies(20, 20));
+        assert_eq!(refusal(|p| p.stage.reply_bits = 57), replies(57, 0));
+        assert_eq!(refusal(|p| p.stage.reply_dropped_bits = 20), replies(20, 20));
         for prime in [0, 2, 33, 101, (1 << 61) - 1] {
             let expected = E::NoTransform { prime, double_degree: 16 };
-            assert_eq!(refusal(|p| p.ciphertext_primes[0] = prime), expected);
+            assert_eq!(refusal(|p| p.keys.ciphertext_primes[0] = prime), expected);
         }
         let expected = E::SharedFactor { plaintext_modulus: 970, prime: 97 };
-        assert_eq!(refusal(|p| p.plaintext_modulus = 970), expected);
+        assert_eq!(refusal(|p| p.stage.plaintext_modulus = 970), expected);
         assert_eq!(expected.to_string(), "plaintext modulus 970 is a multiple of the ciphertext prime 97");
     }
 }

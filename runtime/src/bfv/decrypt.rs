@@ -137,19 +137,23 @@ vectorized! {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use chococ_plans::params::Parameters;
+    use chococ_plans::params::{KeyParameters, Parameters, StageParameters};
     use proptest::prelude::*;
 
     fn context(ciphertext_primes: &[u64], plaintext_modulus: u64) -> Context {
         let parameters = Parameters {
-            ring_degree: 8,
-            ciphertext_primes: ciphertext_primes.to_vec(),
-            key_switching_prime: None,
-            digit_bits: 10,
-            request_dropped_bits: 0,
-            reply_bits: 20,
-            reply_dropped_bits: 0,
-            plaintext_modulus,
+            keys: KeyParameters {
+                ring_degree: 8,
+                ciphertext_primes: ciphertext_primes.to_vec(),
+                key_switching_prime: None,
+                digit_bits: 10,
+            },
+            stage: StageParameters {
+                request_dropped_bits: 0,
+                reply_bits: 20,
+                reply_dropped_bits: 0,
+                plaintext_modulus,
+            },
         };
         Context::new(&parameters).expect("the test's primes have transforms")
     }

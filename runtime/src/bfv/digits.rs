@@ -16,7 +16,7 @@ pub(super) struct Digit {
 ///
 /// Those of a lower level are a prefix, so a key for the highest level serves them all.
 pub(super) fn digits(context: &Context, level: usize) -> impl Iterator<Item = Digit> {
-    let digit_bits = context.parameters().digit_bits;
+    let digit_bits = context.parameters().keys.digit_bits;
     (0..level).flat_map(move |residue| {
         let count = digit_count(context.modulus(residue), digit_bits);
         (0..count).map(move |j| Digit { residue, shift: j * digit_bits })

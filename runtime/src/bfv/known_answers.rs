@@ -7,7 +7,7 @@ use super::context::Context;
 use super::encode::Plaintext;
 use crate::math::poly::{Automorphism, Coefficients, Poly};
 use chococ_plans::packing::Rotation;
-use chococ_plans::params::{Parameters, rotation_element};
+use chococ_plans::params::{KeyParameters, Parameters, StageParameters, rotation_element};
 use chococ_plans::primes::ntt_primes_below;
 use fhe::bfv::{BfvParameters, BfvParametersBuilder, Ciphertext, Encoding, EvaluationKeyBuilder, SecretKey};
 use fhe_traits::{FheDecoder, FheDecrypter, FheEncoder, FheEncrypter};
@@ -26,14 +26,18 @@ fn both() -> (Context, Arc<BfvParameters>) {
         .build_arc()
         .expect("each prime is 1 modulo 128");
     let ours = Context::new(&Parameters {
-        ring_degree: RING_DEGREE,
-        ciphertext_primes: primes[..2].to_vec(),
-        key_switching_prime: Some(primes[2]),
-        digit_bits: 50,
-        request_dropped_bits: 0,
-        reply_bits: 20,
-        reply_dropped_bits: 0,
-        plaintext_modulus: PLAINTEXT_MODULUS,
+        keys: KeyParameters {
+            ring_degree: RING_DEGREE,
+            ciphertext_primes: primes[..2].to_vec(),
+            key_switching_prime: Some(primes[2]),
+            digit_bits: 50,
+        },
+        stage: StageParameters {
+            request_dropped_bits: 0,
+            reply_bits: 20,
+            reply_dropped_bits: 0,
+            plaintext_modulus: PLAINTEXT_MODULUS,
+        },
     })
     .expect("each prime is 1 modulo 128");
     (ours, theirs)
@@ -105,7 +109,7 @@ fn rotations_go_the_way_they_go_in_fhe() {
     let automorphism =
         Automorphism::new(RING_DEGREE, rotation_element(RING_DEGREE, Rotation { steps: 5, swap: false }));
     // Modulo the first ciphertext prime, negative coefficients are read off below t.
-    let q = ours.parameters().ciphertext_primes[0];
+    let q = ours.parameters().keys.ciphertext_primes[0];
     let image = Poly::<Coefficients>::from_words(RING_DEGREE, sample()).automorphism(ours.ring(), &automorphism);
     let expected: Vec<u64> = image
         .words()

@@ -12,7 +12,7 @@ use super::switch::switch_modulus;
 use super::*;
 use chacha20::ChaCha20Rng;
 use chococ_plans::packing::Rotation;
-use chococ_plans::params::{ERROR_VARIANCE, Parameters, rotation_element};
+use chococ_plans::params::{ERROR_VARIANCE, KeyParameters, Parameters, StageParameters, rotation_element};
 use chococ_plans::primes::{ntt_primes_below, ntt_primes_from};
 use proptest::prelude::*;
 use rand::{Rng, SeedableRng};
@@ -86,14 +86,8 @@ fn parameters(ring_degree: usize, bits: &[u32], special_bits: Option<u32>, digit
     let mut ciphertext_primes = primes(ring_degree, &[bits, special_bits.as_slice()].concat());
     let key_switching_prime = special_bits.and_then(|_| ciphertext_primes.pop());
     Parameters {
-        ring_degree,
-        ciphertext_primes,
-        key_switching_prime,
-        digit_bits,
-        request_dropped_bits: 0,
-        reply_bits: 35,
-        reply_dropped_bits: 4,
-        plaintext_modulus: t,
+        keys: KeyParameters { ring_degree, ciphertext_primes, key_switching_prime, digit_bits },
+        stage: StageParameters { request_dropped_bits: 0, reply_bits: 35, reply_dropped_bits: 4, plaintext_modulus: t },
     }
 }
 
@@ -137,7 +131,8 @@ proptest! {
 
     #[test]
     fn decryption_undoes_both_encryptions(toy in toy(), special: bool, seed: u64) {
-        let toy = Parameters { key_switching_prime: toy.key_switching_prime.filter(|_| special), ..toy };
+        let mut toy = toy;
+        toy.keys.key_switching_prime = toy.keys.key_switching_prime.filter(|_| special);
         let mut party = Party::new(&toy, seed);
         let slots = party.random_slots();
         let fresh = party.encrypt(&slots);
@@ -189,7 +184,7 @@ proptest! {
         let mut party = Party::new(&toy, seed);
         let slots = party.random_slots();
         let fresh = party.encrypt(&slots);
-        let element = element(toy.ring_degree, steps, swap);
+        let element = element(toy.keys.ring_degree, steps, swap);
         let keys: GaloisKeys = [party.key(element)].into_iter().collect();
         let rotated = apply(&party.context, &fresh, element, &keys).expect("the key is there");
         prop_assert_eq!(party.decrypt(&rotated), rotate_slots(&slots, steps, swap));
@@ -205,8 +200,8 @@ proptest! {
         for level in (1..=fresh.level()).rev() {
             let switched = switch_modulus(&party.context, fresh.clone(), level);
             // Rounding adds at most 1/2 (1 + N), as the secret is ternary.
-            let log2_q: f64 = toy.ciphertext_primes[..level].iter().map(|&p| (p as f64).log2()).sum();
-            let room = log2_q - (2.0 * toy.plaintext_modulus as f64).log2() - ((toy.ring_degree + 1) as f64).log2();
+            let log2_q: f64 = toy.keys.ciphertext_primes[..level].iter().map(|&p| (p as f64).log2()).sum();
+            let room = log2_q - (2.0 * toy.stage.plaintext_modulus as f64).log2() - ((toy.keys.ring_degree + 1) as f64).log2();
             if room > 2.0 {
                 prop_assert_eq!(&party.decrypt(&switched), &slots, "at level {}", level);
                 prop_assert!(party.budget(&switched) > 0.0);
@@ -217,22 +212,23 @@ proptest! {
     #[test]
     fn replies_keep_the_message(toy in toy(), seed: u64, dropped in 0u32..8, wider in 0u32..8) {
         // Rounding adds at most 1/2 (1 + N) and half of what is dropped, as the secret is ternary.
-        let room = (f64::from(toy.ring_degree as u32 + 1) / 2.0 + f64::from(dropped).exp2() / 2.0).log2();
-        let least = (2.0 * toy.plaintext_modulus as f64).log2() + room;
+        let room = (f64::from(toy.keys.ring_degree as u32 + 1) / 2.0 + f64::from(dropped).exp2() / 2.0).log2();
+        let least = (2.0 * toy.stage.plaintext_modulus as f64).log2() + room;
         let reply_bits = least.ceil() as u32 + 2 + wider;
-        let toy = Parameters { reply_bits, reply_dropped_bits: dropped, ..toy };
+        let mut toy = toy;
+        toy.stage = StageParameters { reply_bits, reply_dropped_bits: dropped, ..toy.stage };
         let mut party = Party::new(&toy, seed);
         let slots = party.random_slots();
         let fresh = party.encrypt(&slots);
         let plaintext = decrypt(&party.context, &party.secret, &fresh);
-        let returned: Vec<usize> = (0..toy.ring_degree).rev().step_by(3).collect();
+        let returned: Vec<usize> = (0..toy.keys.ring_degree).rev().step_by(3).collect();
         let reply = Reply::new(&party.context, fresh, &returned);
         prop_assert!(reply.c1.iter().all(|&c| c >> reply_bits == 0));
         prop_assert!(reply.c0.iter().all(|&c| c >> (reply_bits - dropped) == 0));
         let expected: Vec<u64> = returned.iter().map(|&position| plaintext.coefficients()[position]).collect();
         prop_assert_eq!(decrypt_reply(&party.context, &party.secret, &reply, &returned), expected);
         let measured = measured_reply_budget_bits(&party.context, &party.secret, &reply, &returned);
-        let limit = f64::from(reply_bits) - (2.0 * toy.plaintext_modulus as f64).log2();
+        let limit = f64::from(reply_bits) - (2.0 * toy.stage.plaintext_modulus as f64).log2();
         prop_assert!((limit - room - 1.0..=limit).contains(&measured), "{} of {}", measured, limit);
     }
 
@@ -269,7 +265,7 @@ fn fresh_budget_is_that_of_the_error() {
         let slots = party.random_slots();
         let fresh = party.encrypt(&slots);
         // The largest of 1024 errors is about 3.4 deviations; below 2.5 and above 6.5 is less than one in a million.
-        let one = parameters.log2_q() - (2.0 * parameters.plaintext_modulus as f64).log2();
+        let one = parameters.keys.log2_q() - (2.0 * parameters.stage.plaintext_modulus as f64).log2();
         let deviations = (one - party.budget(&fresh) - ERROR_VARIANCE.log2() / 2.0).exp2();
         assert!((2.5..6.5).contains(&deviations), "{deviations} deviations");
     }
@@ -278,7 +274,8 @@ fn fresh_budget_is_that_of_the_error() {
 #[test]
 fn dividing_by_the_special_prime_saves_noise() {
     let with = parameters(1024, &[40], Some(41), 20, batching(1024, 1 << 10));
-    let without = Parameters { key_switching_prime: None, ..with.clone() };
+    let mut without = with.clone();
+    without.keys.key_switching_prime = None;
     let budget = |parameters: &Parameters| {
         let mut party = Party::new(parameters, 5);
         let slots = party.random_slots();
@@ -310,7 +307,7 @@ fn several_digits_make_up_for_a_small_special_prime() {
 
 #[test]
 fn missing_keys_are_named() {
-    let toy = parameters(16, &[50], Some(50), 50, batching(16, 1 << 10));
+    let mut toy = parameters(16, &[50], Some(50), 50, batching(16, 1 << 10));
     let mut party = Party::new(&toy, 1);
     let slots = party.random_slots();
     let fresh = party.encrypt(&slots);
@@ -319,7 +316,7 @@ fn missing_keys_are_named() {
     assert!(rotate_rows(&party.context, &fresh, 0, &keys).is_ok(), "no key is needed to stay");
     assert_eq!(keys.elements().collect::<Vec<_>>(), [3]);
 
-    let toy = Parameters { key_switching_prime: None, ..toy };
+    toy.keys.key_switching_prime = None;
     let mut party = Party::new(&toy, 1);
     let seed = party.seed();
     let key = |element, party: &mut Party| {
@@ -357,17 +354,17 @@ fn coefficients_take_a_power_of_two() {
 /// Parameters of real size: everything once.
 fn smoke(parameters: &Parameters) {
     let mut party = Party::new(parameters, 11);
-    let (t, slots, weights) = (parameters.plaintext_modulus, party.random_slots(), party.random_slots());
+    let (t, slots, weights) = (parameters.stage.plaintext_modulus, party.random_slots(), party.random_slots());
     let plaintext = party.encode(&slots);
     let mut ciphertext = encrypt_public(&party.context, &party.public, &plaintext, &mut party.rng);
     assert_eq!(party.decrypt(&ciphertext), slots);
-    let elements = [element(parameters.ring_degree, 5, true)];
+    let elements = [element(parameters.keys.ring_degree, 5, true)];
     let keys: GaloisKeys = elements.iter().map(|&element| party.key(element)).collect();
     mul_plain_assign(&party.context, &mut ciphertext, &Multiplicand::new(&party.context, &party.encode(&weights)));
     ciphertext = apply(&party.context, &ciphertext, elements[0], &keys).expect("the key is there");
     assert!(party.budget(&ciphertext) > 15.0, "{}", party.budget(&ciphertext));
     let products: Vec<u64> = slots.iter().zip(&weights).map(|(a, b)| a * b % t).collect();
-    let returned: Vec<usize> = (0..parameters.ring_degree).collect();
+    let returned: Vec<usize> = (0..parameters.keys.ring_degree).collect();
     let reply = Reply::new(&party.context, ciphertext, &returned);
     let coefficients = decrypt_reply(&party.context, &party.secret, &reply, &returned);
     let plaintext = Plaintext::from_coefficients(&party.context, coefficients);

@@ -62,7 +62,7 @@ impl Multiplicand {
             }
             context.ntt(i).forward(residue);
         }
-        let short = context.parameters().ciphertext_primes.iter().all(|&prime| prime < 1 << 32);
+        let short = context.parameters().keys.ciphertext_primes.iter().all(|&prime| prime < 1 << 32);
         let words =
             if short { Words::Short(words.iter().map(|&word| word as u32).collect()) } else { Words::Long(words) };
         Self { ring_degree: n, words }

@@ -29,8 +29,8 @@ impl Reply {
     /// noise shrinks by 2^w/q and gains a rounding of variance 2N/36 for c1, 4^dropped/12 for c0.
     pub fn new(context: &Context, ciphertext: Ciphertext, returned: &[usize]) -> Reply {
         let parameters = context.parameters();
-        let bits = parameters.reply_bits;
-        let c0 = rounded(context, &context.ring().inverse(ciphertext.c0), bits - parameters.reply_dropped_bits);
+        let bits = parameters.stage.reply_bits;
+        let c0 = rounded(context, &context.ring().inverse(ciphertext.c0), bits - parameters.stage.reply_dropped_bits);
         let c1 = rounded(context, &context.ring().inverse(ciphertext.c1), bits);
         Reply { c0: returned.iter().map(|&position| c0[position]).collect(), c1 }
     }
@@ -70,7 +70,7 @@ fn add_fractions(modulus: Modulus, shares: &[u64], fractions: &mut [u64]) {
 pub fn decrypt_reply(context: &Context, secret: &SecretKey, reply: &Reply, returned: &[usize]) -> Vec<u64> {
     let mut results = phase(context, secret, reply, returned);
     let t = context.plaintext_modulus();
-    unscale(t, context.parameters().reply_bits, &mut results);
+    unscale(t, context.parameters().stage.reply_bits, &mut results);
     std::mem::take(&mut *results)
 }
 
@@ -79,7 +79,7 @@ pub fn decrypt_reply(context: &Context, secret: &SecretKey, reply: &Reply, retur
 /// It depends on the secret key and on the errors drawn: it is for tests and reports, and never travels.
 pub fn measured_reply_budget_bits(context: &Context, secret: &SecretKey, reply: &Reply, returned: &[usize]) -> f64 {
     let phase = phase(context, secret, reply, returned);
-    let (t, bits) = (context.plaintext_modulus(), context.parameters().reply_bits);
+    let (t, bits) = (context.plaintext_modulus(), context.parameters().stage.reply_bits);
     let mut messages = phase.clone();
     unscale(t, bits, &mut messages);
     let noise = phase.iter().zip(messages.iter()).map(|(&x, &message)| {
@@ -93,7 +93,7 @@ pub fn measured_reply_budget_bits(context: &Context, secret: &SecretKey, reply: 
 
 /// Returns c0 + c1 s modulo 2^w, where `returned` says.
 fn phase(context: &Context, secret: &SecretKey, reply: &Reply, returned: &[usize]) -> Zeroizing<Vec<u64>> {
-    let (bits, dropped) = (context.parameters().reply_bits, context.parameters().reply_dropped_bits);
+    let (bits, dropped) = (context.parameters().stage.reply_bits, context.parameters().stage.reply_dropped_bits);
     let (modulus, ntt) = context.exact();
     let mut product = Zeroizing::new(vec![0; context.ring_degree()]);
     lift_centered(1 << bits, modulus, &reply.c1, &mut product);
@@ -139,7 +139,7 @@ vectorized! {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use chococ_plans::params::Parameters;
+    use chococ_plans::params::{KeyParameters, Parameters, StageParameters};
     use proptest::prelude::*;
 
     proptest! {
@@ -157,16 +157,7 @@ mod tests {
         #[test]
         fn switching_is_rounding(xs in prop::array::uniform8(any::<u128>()), bits in 5u32..45, level in 1usize..=3) {
             let primes = [1_125_899_906_826_241, 97, 1_073_692_673];
-            let context = Context::new(&Parameters {
-                ring_degree: 8,
-                ciphertext_primes: primes.to_vec(),
-                key_switching_prime: None,
-                digit_bits: 10,
-                plaintext_modulus: 17,
-                request_dropped_bits: 0,
-                reply_bits: bits,
-                reply_dropped_bits: 0,
-            })
+            let context = Context::new(&Parameters { keys: KeyParameters { ring_degree: 8, ciphertext_primes: primes.to_vec(), key_switching_prime: None, digit_bits: 10 }, stage: StageParameters { plaintext_modulus: 17, request_dropped_bits: 0, reply_bits: bits, reply_dropped_bits: 0 } })
             .expect("each prime is 1 modulo 16");
             let q: u128 = primes[..level].iter().map(|&p| u128::from(p)).product();
             let xs = xs.map(|x| x % q);

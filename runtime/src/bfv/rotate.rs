@@ -74,7 +74,7 @@ pub fn hoist<'a>(context: &'a Context, ciphertext: &'a Ciphertext) -> Hoisted<'a
 /// Cuts one residue of c1 into digits, each transformed under all primes of the level and the special one.
 fn decompose(context: &Context, ciphertext: &Ciphertext, residue: usize) -> Vec<Poly<Evaluations>> {
     let (n, level) = (context.ring_degree(), ciphertext.level());
-    let (modulus, digit_bits) = (context.modulus(residue), context.parameters().digit_bits);
+    let (modulus, digit_bits) = (context.modulus(residue), context.parameters().keys.digit_bits);
     let balanced = Balanced::new(modulus, digit_bits);
     let mut coefficients = ciphertext.c1.residue(residue).to_vec();
     context.ntt(residue).inverse(&mut coefficients);

@@ -62,26 +62,30 @@ vectorized! {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use chococ_plans::params::Parameters;
+    use chococ_plans::params::{KeyParameters, Parameters, StageParameters};
 
     #[test]
     fn scales_as_division_of_long_integers_does() {
         for t in [2, 17, 1 << 10, 65_537] {
             let parameters = Parameters {
-                ring_degree: 8,
-                ciphertext_primes: vec![1_073_692_673, 97, 113],
-                key_switching_prime: None,
-                digit_bits: 10,
-                request_dropped_bits: 0,
-                reply_bits: 20,
-                reply_dropped_bits: 0,
-                plaintext_modulus: t,
+                keys: KeyParameters {
+                    ring_degree: 8,
+                    ciphertext_primes: vec![1_073_692_673, 97, 113],
+                    key_switching_prime: None,
+                    digit_bits: 10,
+                },
+                stage: StageParameters {
+                    request_dropped_bits: 0,
+                    reply_bits: 20,
+                    reply_dropped_bits: 0,
+                    plaintext_modulus: t,
+                },
             };
             let context = Context::new(&parameters).expect("each prime is 1 modulo 16");
             let messages: Vec<u64> = [0, 1, t / 3, t / 2, t / 2 + 1, t - 1, 1, 0].map(|m| m % t).to_vec();
             let plaintext = Plaintext::from_coefficients(&context, messages.clone());
             for level in 1..=3 {
-                let primes = &parameters.ciphertext_primes[..level];
+                let primes = &parameters.keys.ciphertext_primes[..level];
                 let q: u64 = primes.iter().product();
                 let message = ScaledMessage::new(&context, level, &plaintext);
                 for (i, prime) in primes.iter().enumerate() {

@@ -8,7 +8,7 @@ use chococ_plans::packing::layout::Layout;
 use chococ_plans::plan::Stage;
 use rand::CryptoRng;
 
-use super::{Client, ClientKeys, StageRecord};
+use super::{Client, StageRecord};
 use crate::bfv::context::Context;
 use crate::bfv::encode::{Encoder, Plaintext};
 use crate::bfv::encrypt::encrypt_secret;
@@ -118,7 +118,7 @@ impl<'a> Inference<'a> {
         let index = self.records.len();
         let checked = stage(client, index);
         let CheckedStage { stage, layout, .. } = checked;
-        let ClientKeys { context, secret } = &client.key_sets[stage.key_set];
+        let (context, secret) = (client.contexts.stage(index), &client.secrets[stage.key_set]);
         let (_, tensor) = self.values.read(stage.layer.input);
         let codes = eval::quantize(&stage.layer.quantizer, &tensor);
         let mut seed = [0; 32];
@@ -144,7 +144,7 @@ impl<'a> Inference<'a> {
         let client = self.client;
         let checked = stage(client, index);
         let CheckedStage { stage, layout, .. } = checked;
-        let ClientKeys { context, secret } = &client.key_sets[stage.key_set];
+        let (context, secret) = (client.contexts.stage(index), &client.secrets[stage.key_set]);
         let mut results = Vec::new();
         let (mut budget_bits, mut measuring): (Option<f64>, _) = (None, Duration::ZERO);
         for reply in reply::read(checked, index, client.fingerprint, bytes).map_err(Error::message(Kind::Reply))? {

@@ -12,8 +12,8 @@ use std::sync::Arc;
 use chococ_plans::check::CheckedPlan;
 use rand::CryptoRng;
 
-use crate::bfv::context::Context;
 use crate::bfv::keys::SecretKey;
+use crate::contexts::Contexts;
 use crate::error::Error;
 use crate::wire::header::fingerprint;
 
@@ -26,14 +26,10 @@ pub use record::{StageRecord, Watch};
 pub struct Client {
     plan: Arc<CheckedPlan>,
     fingerprint: [u8; 4],
-    key_sets: Vec<ClientKeys>,
+    contexts: Contexts,
+    /// One a key set.
+    secrets: Vec<SecretKey>,
     watch: Watch,
-}
-
-/// What the client has for one key set.
-struct ClientKeys {
-    context: Context,
-    secret: SecretKey,
 }
 
 impl Client {
@@ -44,13 +40,9 @@ impl Client {
     /// # Errors
     /// [`Error::Parameters`], where a plan's parameters are beyond what this library computes with.
     pub fn new(plan: Arc<CheckedPlan>, rng: &mut impl CryptoRng) -> Result<Client, Error> {
-        let mut key_sets = Vec::new();
-        for (key_set, set) in plan.plan().key_sets.iter().enumerate() {
-            let context = Context::new(&set.parameters).map_err(|problem| Error::Parameters { key_set, problem })?;
-            let secret = SecretKey::generate(&context, rng);
-            key_sets.push(ClientKeys { context, secret });
-        }
-        Ok(Client { fingerprint: fingerprint(&plan), plan, key_sets, watch: Watch::default() })
+        let contexts = Contexts::new(&plan)?;
+        let secrets = contexts.key_sets().map(|context| SecretKey::generate(context, rng)).collect();
+        Ok(Client { fingerprint: fingerprint(&plan), plan, contexts, secrets, watch: Watch::default() })
     }
 
     /// Sets what later inferences record beside times and sizes.

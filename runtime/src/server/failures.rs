@@ -6,12 +6,13 @@
 use chacha20::ChaCha20Rng;
 use chococ_plans::check::CheckedStage;
 use chococ_plans::cost::Cost;
+use chococ_plans::evaluation::Evaluation;
 use chococ_plans::network::{LayerWeights, LinearLayer, Quantizer, ValueId};
-use chococ_plans::noise::{EncryptionKey, Margin, Profile, estimate, margin, tail_probability};
+use chococ_plans::noise::{EncryptionKey, Margin, estimate, margin, tail_probability};
 use chococ_plans::op::{Conv, Linear};
 use chococ_plans::packing::layout::Layout;
 use chococ_plans::packing::{Alignment, CoefficientPacking, Packing, SlotPacking, TapOrder};
-use chococ_plans::params::Parameters;
+use chococ_plans::params::{KeyParameters, Parameters, StageParameters};
 use chococ_plans::plan::ServerStage;
 use chococ_plans::primes::{ntt_primes_below, ntt_primes_from};
 use chococ_plans::weights::{Weights, accumulator_ranges, weight_energy};
@@ -80,8 +81,11 @@ impl Party {
         let (layer, weights) = layer();
         let layout = layout(packing);
         let context = Context::new(parameters).expect("the parameters work");
-        let budget = estimate(parameters, &Profile::new(&layer, &layout), EncryptionKey::Secret);
-        let stage = ServerStage { layer, key_set: 0, packing, budget, cost: Cost::default(), runner_up: None };
+        let evaluation = Evaluation::new(&layer, &layout);
+        let budget = estimate(parameters, &evaluation.noise, EncryptionKey::Secret);
+        let own = parameters.stage;
+        let stage =
+            ServerStage { layer, key_set: 0, parameters: own, packing, budget, cost: Cost::default(), runner_up: None };
         let all = Weights { integers: [("conv".to_owned(), weights)].into(), ..Weights::default() };
         let checked = CheckedStage { stage: &stage, parameters, layout: &layout };
         let prepared = prepare(&context, checked, &all).expect("the weights are there");
@@ -92,7 +96,7 @@ impl Party {
                 .and_then(|key| key.expand(&context))
                 .expect("there is a special prime")
         };
-        let keys = (0..).zip(layout.galois_elements()).map(&mut key).collect();
+        let keys = (0..).zip(evaluation.galois).map(&mut key).collect();
         Party { context, secret, keys, layout, prepared, rng }
     }
 
@@ -104,7 +108,7 @@ impl Party {
             Layout::Slots(layout) => (layout.pack(codes, t), context.encoder()),
             Layout::Coefficients(layout) => (layout.pack(codes, t), None),
         };
-        let dropped = context.parameters().request_dropped_bits;
+        let dropped = context.parameters().stage.request_dropped_bits;
         let mut inputs = Vec::new();
         for (stream, values) in (0..).zip(packed) {
             let plaintext = match encoder {
@@ -147,27 +151,31 @@ impl Sizes {
         let modulus = prime(self.modulus, &[plaintext_modulus]);
         let special = prime(self.special, &[plaintext_modulus, modulus]);
         Parameters {
-            ring_degree: RING_DEGREE,
-            ciphertext_primes: vec![modulus],
-            key_switching_prime: Some(special),
-            digit_bits: self.digits,
-            plaintext_modulus,
-            request_dropped_bits: self.request_dropped,
-            reply_bits: self.reply,
-            reply_dropped_bits: self.reply_dropped,
+            keys: KeyParameters {
+                ring_degree: RING_DEGREE,
+                ciphertext_primes: vec![modulus],
+                key_switching_prime: Some(special),
+                digit_bits: self.digits,
+            },
+            stage: StageParameters {
+                plaintext_modulus,
+                request_dropped_bits: self.request_dropped,
+                reply_bits: self.reply,
+                reply_dropped_bits: self.reply_dropped,
+            },
         }
     }
 
     /// With a plaintext modulus so large that the margin is 2.5 deviations or just below.
     fn tight(&self, packing: Packing) -> Parameters {
-        let profile = Profile::new(&layer().0, &layout(packing));
+        let evaluation = Evaluation::new(&layer().0, &layout(packing));
         let mut t = layer().0.width();
         loop {
             if matches!(packing, Packing::Slots(_)) {
                 t = ntt_primes_from(t, RING_DEGREE).next().expect("primes do not end");
             }
             let parameters = self.parameters(t);
-            if margin(&parameters, &profile, EncryptionKey::Secret).at_best < 2.5 {
+            if margin(&parameters, &evaluation.noise, EncryptionKey::Secret).at_best < 2.5 {
                 return parameters;
             }
             t += t / 50;
@@ -181,7 +189,7 @@ fn fails_as_predicted(packing: Packing, sizes: &Sizes) {
     // The same plaintexts, with room to spare: never wrong.
     let wide = Sizes { modulus: 60, special: 60, digits: 30, request_dropped: 0, reply: 40, reply_dropped: 2 };
     let (mut risky, mut safe) =
-        (Party::new(packing, &tight), Party::new(packing, &wide.parameters(tight.plaintext_modulus)));
+        (Party::new(packing, &tight), Party::new(packing, &wide.parameters(tight.stage.plaintext_modulus)));
     let (mut wrong, mut total) = (0, 0);
     for run in 0..RUNS {
         let codes: Vec<i32> = (0..144).map(|i| (i * 7 + i * i / 5 + 11 * i32::from(run)) % 16).collect();
@@ -189,8 +197,8 @@ fn fails_as_predicted(packing: Packing, sizes: &Sizes) {
         wrong += found.iter().zip(&exact).filter(|(found, exact)| found != exact).count();
         total += exact.len();
     }
-    let profile = Profile::new(&layer().0, &risky.layout);
-    let Margin { at_best, at_worst } = margin(&tight, &profile, EncryptionKey::Secret);
+    let evaluation = Evaluation::new(&layer().0, &risky.layout);
+    let Margin { at_best, at_worst } = margin(&tight, &evaluation.noise, EncryptionKey::Secret);
     assert!((1.5..2.5).contains(&at_best), "a margin of {at_best} deviations");
     let [least, most] = [at_best, at_worst].map(|deviations| tail_probability(deviations) * total as f64);
     println!("{packing}: {wrong} of {total} wrong, {least:.0} to {most:.0} predicted at {at_best:.2} deviations");

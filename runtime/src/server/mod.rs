@@ -20,6 +20,7 @@ use chococ_plans::weights::Weights;
 use crate::bfv::context::Context;
 use crate::bfv::galois::{GaloisKeys, SeededGaloisKey};
 use crate::bfv::reply::Reply;
+use crate::contexts::Contexts;
 use crate::error::Error;
 use crate::wire::header::{fingerprint, stage_of};
 use crate::wire::{Kind, MessageError, galois, reply, request};
@@ -33,7 +34,7 @@ use tally::Tally;
 pub struct Server {
     plan: Arc<CheckedPlan>,
     fingerprint: [u8; 4],
-    contexts: Vec<Context>,
+    contexts: Contexts,
     stages: Vec<PreparedStage>,
 }
 
@@ -54,15 +55,10 @@ impl Server {
     /// [`Error::Weights`], where the weights lack a layer of the plan; [`Error::Parameters`], where a plan's
     /// parameters are beyond what this library computes with.
     pub fn new(plan: Arc<CheckedPlan>, weights: &Weights, progress: &dyn Fn(usize, usize)) -> Result<Server, Error> {
-        let sets = plan.plan().key_sets.iter().enumerate();
-        let contexts = sets
-            .map(|(key_set, set)| {
-                Context::new(&set.parameters).map_err(|problem| Error::Parameters { key_set, problem })
-            })
-            .collect::<Result<Vec<_>, _>>()?;
+        let contexts = Contexts::new(&plan)?;
         let mut stages = Vec::new();
-        for checked in plan.server_stages() {
-            stages.push(prepare(&contexts[checked.stage.key_set], checked, weights)?);
+        for (index, checked) in plan.server_stages().enumerate() {
+            stages.push(prepare(contexts.stage(index), checked, weights)?);
             progress(stages.len(), plan.server_stages().len());
         }
         Ok(Server { fingerprint: fingerprint(&plan), plan, contexts, stages })
@@ -79,15 +75,16 @@ impl Server {
     /// [`Error::Message`], when it is not the message that this plan calls for.
     pub fn session(&self, galois_keys: &[u8]) -> Result<Session<'_>, Error> {
         let address = galois::address(&self.plan, self.fingerprint);
+        let contexts: Vec<&Context> = self.contexts.key_sets().collect();
         let sets =
-            galois::read(address, &self.plan, &self.contexts, galois_keys).map_err(Error::message(Kind::GaloisKeys))?;
+            galois::read(address, &self.plan, &contexts, galois_keys).map_err(Error::message(Kind::GaloisKeys))?;
         let expand = |(keys, context): (Vec<SeededGaloisKey>, &Context)| {
             let expanded = keys.into_par_iter().map(|key| {
                 key.expand(context).expect("a checked plan that rotates has a key-switching prime and odd elements")
             });
             expanded.collect::<Vec<_>>().into_iter().collect()
         };
-        let keys = sets.into_iter().zip(&self.contexts).map(expand).collect();
+        let keys = sets.into_iter().zip(contexts).map(expand).collect();
         Ok(Session { server: self, keys, tally: Tally::default() })
     }
 }
@@ -112,7 +109,7 @@ impl Session<'_> {
             .ok_or(no_stage)
             .map_err(Error::message(Kind::Request))?;
         let key_set = checked.stage.key_set;
-        let context = &server.contexts[key_set];
+        let context = server.contexts.stage(index);
         let inputs =
             request::read(checked, index, server.fingerprint, context, bytes).map_err(Error::message(Kind::Request))?;
         let inputs: Vec<_> = inputs.into_par_iter().map(|input| input.expand(context)).collect();

@@ -41,7 +41,7 @@ pub fn append(bytes: &mut Vec<u8>, context: &Context, key: &SeededGaloisKey) {
 pub fn read(
     address: Address,
     checked: &CheckedPlan,
-    contexts: &[Context],
+    contexts: &[&Context],
     bytes: &[u8],
 ) -> Result<Vec<Vec<SeededGaloisKey>>, MessageError> {
     let mut rest = address.open(bytes, checked.plan().galois_bytes())?;

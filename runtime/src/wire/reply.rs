@@ -15,7 +15,7 @@ fn address(stage: CheckedStage<'_>, index: usize, plan: [u8; 4]) -> Address {
 
 /// Writes the reply of server stage `index`.
 pub fn write(stage: CheckedStage<'_>, index: usize, plan: [u8; 4], replies: &[Reply]) -> Vec<u8> {
-    let (bits, dropped) = (stage.parameters.reply_bits, stage.parameters.reply_dropped_bits);
+    let (bits, dropped) = (stage.parameters.stage.reply_bits, stage.parameters.stage.reply_dropped_bits);
     let mut bytes = address(stage, index, plan).begin(stage.stage.cost.bytes_down);
     for reply in replies {
         packing::append(&mut bytes, &reply.c0, bits - dropped);
@@ -36,11 +36,11 @@ pub fn read<'a>(
     bytes: &'a [u8],
 ) -> Result<impl Iterator<Item = Result<(Reply, Vec<usize>), MessageError>> + use<'a>, MessageError> {
     let mut rest = address(stage, index, plan).open(bytes, stage.stage.cost.bytes_down)?;
-    let (bits, dropped) = (stage.parameters.reply_bits, stage.parameters.reply_dropped_bits);
+    let (bits, dropped) = (stage.parameters.stage.reply_bits, stage.parameters.stage.reply_dropped_bits);
     Ok((0..stage.layout.outputs()).map(move |item| {
         let returned = stage.layout.returned(item);
         let c0 = packing::take(&mut rest, returned.len(), bits - dropped, item)?;
-        let c1 = packing::take(&mut rest, stage.parameters.ring_degree, bits, item)?;
+        let c1 = packing::take(&mut rest, stage.parameters.keys.ring_degree, bits, item)?;
         Ok((Reply { c0, c1 }, returned))
     }))
 }

@@ -28,7 +28,7 @@ pub fn begin(stage: CheckedStage<'_>, index: usize, plan: [u8; 4], seed: Seed) -
 ///
 /// `sent` lists the coefficients that travel; of each, the low bits that a request leaves out are cut off.
 pub fn append(bytes: &mut Vec<u8>, context: &Context, ciphertext: &SeededCiphertext, sent: &[usize]) {
-    let dropped = context.parameters().request_dropped_bits;
+    let dropped = context.parameters().stage.request_dropped_bits;
     for (residue, modulus) in ciphertext.c0.residues().zip(context.ring().moduli()) {
         let words: Vec<u64> = sent.iter().map(|&position| residue[position] >> dropped).collect();
         packing::append(bytes, &words, bits_of(modulus.value()) - dropped);
@@ -50,7 +50,7 @@ pub fn read(
     let payload = address(stage, index, plan).open(bytes, stage.stage.cost.bytes_up)?;
     let (&seed, mut rest) =
         payload.split_first_chunk::<SEED_BYTES>().expect("the length was compared with the plan, seed included");
-    let dropped = context.parameters().request_dropped_bits;
+    let dropped = context.parameters().stage.request_dropped_bits;
     let middle = (1 << dropped) / 2;
     let ciphertext = |item: usize| {
         let sent = stage.layout.sent(item);

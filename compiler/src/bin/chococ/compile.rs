@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use chococ_compiler::passes::choose_packing::{Outcome, StageSearch};
 use chococ_compiler::passes::quantize::QuantizationReport;
+use chococ_compiler::target::{Objective, Target};
 use chococ_compiler::{CalibrationInputs, Compiled, Options, compile, onnx};
 use chococ_plans::file;
 use chococ_plans::input::read_samples;
@@ -43,6 +44,15 @@ pub struct Arguments {
     /// Only this ring degree N: a power of two from 1024 to 32768
     #[arg(long, value_name = "N", value_parser = ring_degree)]
     ring_degree: Option<usize>,
+    /// What to spend least of
+    #[arg(long, value_enum, default_value_t = ObjectiveChoice::Bytes)]
+    objective: ObjectiveChoice,
+    /// The link and the machines at its ends, as in compiler/targets [default: watch.ron there]
+    #[arg(long, value_name = "TARGET.ron")]
+    target: Option<PathBuf>,
+    /// Most bytes that Galois keys may take [default: 4000000, or more where nothing else works]
+    #[arg(long, value_name = "BYTES")]
+    max_key_bytes: Option<usize>,
     /// Say what was decided, what the search rejected, and why
     #[arg(short, long)]
     verbose: bool,
@@ -75,6 +85,27 @@ impl PackingChoice {
     }
 }
 
+/// The objectives that can be asked for.
+#[derive(Clone, Copy, clap::ValueEnum)]
+enum ObjectiveChoice {
+    /// Bytes on the wire for an inference
+    Bytes,
+    /// The client's time for encryption and decryption
+    ClientTime,
+    /// Time until the answer
+    Latency,
+}
+
+impl From<ObjectiveChoice> for Objective {
+    fn from(choice: ObjectiveChoice) -> Objective {
+        match choice {
+            ObjectiveChoice::Bytes => Objective::Bytes,
+            ObjectiveChoice::ClientTime => Objective::ClientTime,
+            ObjectiveChoice::Latency => Objective::Latency,
+        }
+    }
+}
+
 fn ring_degree(text: &str) -> Result<usize, String> {
     let degrees: Vec<usize> = chococ_plans::security::ring_degrees().collect();
     text.parse().ok().filter(|degree| degrees.contains(degree)).ok_or_else(|| format!("must be one of {degrees:?}"))
@@ -92,6 +123,9 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         weight_bits: arguments.weight_bits,
         packing: arguments.packing.kind(),
         ring_degree: arguments.ring_degree,
+        objective: arguments.objective.into(),
+        target: target(arguments)?,
+        max_key_bytes: arguments.max_key_bytes,
     };
     let bar = spinner();
     let compiled = compile(&model, &options, &|step| bar.set_message(step.to_owned()));
@@ -147,6 +181,13 @@ fn calibration(arguments: &Arguments, model: &[u8]) -> Result<Option<Calibration
     let graph = graph.map_err(|error| Failure::Compile { path: arguments.model.clone(), error })?;
     let inputs = read_samples(path, &graph.nodes[graph.input].shape, Some(CALIBRATION_INPUTS))?.inputs;
     Ok(Some(CalibrationInputs { description: format!("{} inputs of {}", inputs.len(), name_of(path)), inputs }))
+}
+
+/// The target that is asked for.
+fn target(arguments: &Arguments) -> Result<Target, Failure> {
+    let Some(path) = &arguments.target else { return Ok(Target::default()) };
+    let text = std::fs::read_to_string(path).map_err(|error| Failure::ReadTarget { path: path.clone(), error })?;
+    Target::read(&text).map_err(|error| Failure::Target { path: path.clone(), error })
 }
 
 /// The last part of a path.

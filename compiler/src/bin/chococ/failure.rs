@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use chococ_compiler::Error;
+use chococ_compiler::target::TargetError;
 use chococ_plans::check::PlanError;
 use chococ_plans::file::FileError;
 use chococ_plans::input::InputError;
@@ -16,7 +17,7 @@ Exit codes:
   0  done
   1  standard output cannot be written
   2  wrong arguments
-  3  a file cannot be read or written, or is damaged: the model, the plan, its weights
+  3  a file cannot be read or written, or is damaged: the model, the plan, its weights, the target
   4  the network cannot be compiled, with these options or at all
   5  the calibration data cannot be read, or does not fit the network";
 
@@ -33,6 +34,22 @@ pub enum Failure {
         path: PathBuf,
         /// What the system says.
         error: std::io::Error,
+    },
+    /// The target's file cannot be read.
+    #[error("{path}: {error}\n  try: check the path and its permissions")]
+    ReadTarget {
+        /// The file.
+        path: PathBuf,
+        /// What the system says.
+        error: std::io::Error,
+    },
+    /// The target's file does not hold one.
+    #[error("{path}: {error}")]
+    Target {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        error: TargetError,
     },
     /// A plan or its weights cannot be read or written.
     #[error(transparent)]
@@ -82,12 +99,17 @@ impl Failure {
         ExitCode::from(match self {
             Failure::Output(_) => 1,
             Failure::OutputName(_) | Failure::Overwrites(_) => 2,
-            Failure::Model { .. } | Failure::Plan(_) | Failure::OutputFolder(_) => 3,
+            Failure::Model { .. }
+            | Failure::ReadTarget { .. }
+            | Failure::Target { .. }
+            | Failure::Plan(_)
+            | Failure::OutputFolder(_) => 3,
             Failure::Compile { error, .. } => match error {
                 Error::NotOnnx { .. } => 3,
                 Error::NoCalibrationInputs | Error::CalibrationShape { .. } | Error::CalibrationNotFinite { .. } => 5,
                 Error::CannotCompile(_)
                 | Error::NoParameters(_)
+                | Error::GaloisKeys { .. }
                 | Error::Plan(_)
                 | Error::Bits { .. }
                 | Error::NotFinite { .. }

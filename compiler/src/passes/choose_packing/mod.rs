@@ -1,38 +1,27 @@
 //! Chooses, for each server stage, the packing and the parameters that cost least, and keeps what lost and why.
 //!
 //! Assumes ranges proved. Makes true: every stage has parameters under which it decrypts correctly. Both families of
-//! packings are tried at all ring degrees: of [`slots`], both ways to align a window, all orders of rotations and all
-//! splits of the channel shifts; of [`coefficients`], tiles of every size, with all ways to interleave, stack and
-//! merge. What cannot beat the best so far is skipped by a bound.
-//!
-//! The cost is in bytes: those of the messages, and an exchange rate for what is no byte on every inference.
+//! packings are tried at all ring degrees: of slots, both ways to align a window, all orders of rotations and all
+//! splits of the channel shifts; of coefficients, tiles of every size, with all ways to interleave, stack and
+//! merge. What cannot beat the best so far is skipped by a bound. What everything costs is said by [`Prices`].
 
 mod coefficients;
 mod slots;
 
-use chococ_plans::cost::{Cost, count};
+use chococ_plans::cost::{Cost, count, galois_key_bytes};
+use chococ_plans::evaluation::Evaluation;
 use chococ_plans::network::LinearLayer;
-use chococ_plans::noise::{Budget, Profile};
+use chococ_plans::noise::Budget;
 use chococ_plans::packing::layout::Layout;
 use chococ_plans::packing::misfit::Misfit;
 use chococ_plans::packing::windows::Windows;
 use chococ_plans::packing::{Alignment, Packing, PackingKind};
 use chococ_plans::params::Parameters;
 use chococ_plans::plan::RunnerUp;
-use chococ_plans::primes::ntt_primes_from;
 use chococ_plans::security::ring_degrees;
 
 use crate::passes::choose_parameters::{Demand, choose_parameters};
-
-/// What one key switch of the server weighs, in bytes of a message.
-const BYTES_PER_KEY_SWITCH: f64 = 4.0;
-
-/// What one Galois key weighs: it is sent once a session, and made once by the client.
-const BYTES_PER_GALOIS_KEY: f64 = 64.0;
-
-/// Key switches that take as long as one hoisted rotation, and as one product.
-const HOISTED: f64 = 0.5;
-const PRODUCT: f64 = 1.0 / 64.0;
+use crate::target::Prices;
 
 /// Limits on what is tried.
 #[derive(Clone, Copy, Debug, Default)]
@@ -95,18 +84,22 @@ pub enum Outcome {
 }
 
 impl Choice {
-    /// The cost by which choices are compared.
-    fn weight(&self) -> f64 {
-        let cost = &self.cost;
-        let key_switches = cost.rotations as f64
-            + HOISTED * cost.hoisted_rotations as f64
-            + PRODUCT * (cost.products + cost.mask_products) as f64;
-        cost.bytes() as f64 + BYTES_PER_KEY_SWITCH * key_switches + BYTES_PER_GALOIS_KEY * self.galois.len() as f64
+    /// The price by which choices are compared, each with keys of its own.
+    pub fn price(&self, prices: &Prices) -> f64 {
+        let keys = self.galois.len() * galois_key_bytes(&self.parameters.keys);
+        prices.of(&self.parameters.keys, self.packing, &self.cost) + prices.of_keys(keys)
     }
 }
 
+/// The search for one stage: what it computes, and what everything costs.
+#[derive(Clone, Copy)]
+struct Search<'a> {
+    layer: &'a LinearLayer,
+    prices: &'a Prices,
+}
+
 /// Tries everything for one stage; the choice is None where nothing works.
-pub fn choose_packing(layer: &LinearLayer, within: Restriction) -> (Option<Choice>, StageSearch) {
+pub fn choose_packing(layer: &LinearLayer, within: Restriction, prices: &Prices) -> (Option<Choice>, StageSearch) {
     // Where no window reaches beyond the image there is nothing to keep out, and all alignments are one.
     let wraps = Windows::new(&layer.operator).wraps();
     let kinds = match within.kind {
@@ -127,20 +120,38 @@ pub fn choose_packing(layer: &LinearLayer, within: Restriction) -> (Option<Choic
         let family = |other: PackingKind| (other == PackingKind::Coefficients) == (kind == PackingKind::Coefficients);
         for ring_degree in ring_degrees().filter(|degree| within.ring_degree.is_none_or(|only| only == *degree)) {
             let rivals = attempts.iter().filter(|attempt| family(attempt.kind)).filter_map(Attempt::choice);
-            let to_beat = rivals.map(Choice::weight).fold(f64::INFINITY, f64::min);
-            let outcome = attempt(layer, kind, ring_degree, to_beat);
+            let to_beat = rivals.map(|choice| choice.price(prices)).fold(f64::INFINITY, f64::min);
+            let outcome = Search { layer, prices }.attempt(kind, ring_degree, to_beat);
             attempts.push(Attempt { kind, ring_degree, outcome });
         }
     }
     let search = StageSearch { stage: layer.name.clone(), attempts };
     let choices = search.attempts.iter().filter_map(Attempt::choice);
-    (choices.min_by(|a, b| a.weight().total_cmp(&b.weight())).cloned(), search)
+    (choices.min_by(|a, b| a.price(prices).total_cmp(&b.price(prices))).cloned(), search)
 }
 
-fn attempt(layer: &LinearLayer, kind: PackingKind, ring_degree: usize, to_beat: f64) -> Outcome {
-    match kind {
-        PackingKind::Slots(alignment) => slots::attempt(layer, alignment, ring_degree, to_beat),
-        PackingKind::Coefficients => coefficients::attempt(layer, ring_degree, to_beat),
+impl Search<'_> {
+    fn attempt(self, kind: PackingKind, ring_degree: usize, to_beat: f64) -> Outcome {
+        match kind {
+            PackingKind::Slots(alignment) => slots::attempt(self, alignment, ring_degree, to_beat),
+            PackingKind::Coefficients => coefficients::attempt(self, ring_degree, to_beat),
+        }
+    }
+
+    /// One packing in all detail; Err with the best noise budget where none is left.
+    fn variant(self, packing: Packing, ring_degree: usize) -> Result<Choice, f64> {
+        let layout = Layout::new(&self.layer.operator, packing, ring_degree).map_err(|_| f64::NEG_INFINITY)?;
+        let evaluation = Evaluation::new(self.layer, &layout);
+        let (parameters, budget) = choose_parameters(&Demand::new(self.layer, &layout, &evaluation))?;
+        let cost = count(&parameters, &layout, &evaluation);
+        Ok(Choice { packing, parameters, galois: evaluation.galois.into_iter().collect(), budget, cost })
+    }
+
+    /// Keeps the cheaper one.
+    fn keep(self, found: &mut Option<Choice>, choice: Choice) {
+        if found.as_ref().is_none_or(|found| choice.price(self.prices) < found.price(self.prices)) {
+            *found = Some(choice);
+        }
     }
 }
 
@@ -156,43 +167,20 @@ impl Attempt {
 
 impl StageSearch {
     /// The best of the other family; where nothing of that fits, the best of those that lost.
-    pub fn runner_up(&self, winner: &Choice) -> Option<RunnerUp> {
-        let same_family = |choice: &&Choice| {
-            let coefficients = |packing: Packing| packing.kind() == PackingKind::Coefficients;
-            coefficients(choice.packing) == coefficients(winner.packing)
-        };
-        let others = || self.attempts.iter().filter_map(Attempt::choice).filter(|choice| *choice != winner);
-        let best = |a: &&Choice, b: &&Choice| a.weight().total_cmp(&b.weight());
+    pub fn runner_up(&self, winner: &Choice, prices: &Prices) -> Option<RunnerUp> {
+        let coefficients = |packing: Packing| packing.kind() == PackingKind::Coefficients;
+        let same_family = |choice: &&Choice| coefficients(choice.packing) == coefficients(winner.packing);
+        let identity = |choice: &Choice| (choice.packing, choice.parameters.keys.ring_degree);
+        let choices = || self.attempts.iter().filter_map(Attempt::choice);
+        let others = || choices().filter(|choice| identity(choice) != identity(winner));
+        let best = |a: &&Choice, b: &&Choice| a.price(prices).total_cmp(&b.price(prices));
         let second = others().filter(|choice| !same_family(choice)).min_by(best).or_else(|| others().min_by(best))?;
         Some(RunnerUp {
             packing: second.packing,
-            ring_degree: second.parameters.ring_degree,
+            ring_degree: second.parameters.keys.ring_degree,
             bytes: second.cost.bytes(),
         })
     }
-}
-
-/// One packing in all detail; Err with the best noise budget where none is left.
-fn variant(layer: &LinearLayer, packing: Packing, ring_degree: usize) -> Result<Choice, f64> {
-    let layout = Layout::new(&layer.operator, packing, ring_degree).map_err(|_| f64::NEG_INFINITY)?;
-    let galois: Vec<u64> = layout.galois_elements().into_iter().collect();
-    let plaintext_modulus = match packing {
-        Packing::Slots(_) => ntt_primes_from(layer.width(), ring_degree).next().expect("primes do not end"),
-        Packing::Coefficients(_) => layer.width().max(2),
-    };
-    let demand = Demand {
-        ring_degree,
-        plaintext_modulus,
-        profile: &Profile::new(layer, &layout),
-        switches: !galois.is_empty(),
-        one_prime: matches!(packing, Packing::Coefficients(_)),
-        sent: (0..layout.inputs()).map(|input| layout.sent(input).len()).sum(),
-        outputs: layout.outputs(),
-        returned: (0..layout.outputs()).map(|output| layout.returned(output).len()).sum(),
-    };
-    let (parameters, budget) = choose_parameters(&demand)?;
-    let cost = count(&parameters, &layout);
-    Ok(Choice { packing, parameters, galois, budget, cost })
 }
 
 #[cfg(test)]
@@ -201,6 +189,11 @@ mod tests {
     use chococ_plans::op::{Dense, Linear};
 
     use super::*;
+    use crate::target::{Objective, Target};
+
+    fn prices() -> Prices {
+        Prices::new(Objective::Bytes, Target::default())
+    }
 
     fn dense(inputs: usize, outputs: usize, width: i64) -> LinearLayer {
         LinearLayer {
@@ -219,12 +212,13 @@ mod tests {
     #[test]
     fn the_choice_is_the_best_of_all_attempts() {
         let layer = dense(300, 40, 20_000);
-        let (choice, search) = choose_packing(&layer, Restriction::default());
+        let (choice, search) = choose_packing(&layer, Restriction::default(), &prices());
         let choice = choice.expect("it fits");
         for attempt in &search.attempts {
             // Without a best so far, nothing is skipped.
-            match super::attempt(&layer, attempt.kind, attempt.ring_degree, f64::INFINITY) {
-                Outcome::Fits(other) => assert!(choice.weight() <= other.weight(), "{other:?}"),
+            let search = Search { layer: &layer, prices: &prices() };
+            match search.attempt(attempt.kind, attempt.ring_degree, f64::INFINITY) {
+                Outcome::Fits(other) => assert!(choice.price(&prices()) <= other.price(&prices()), "{other:?}"),
                 Outcome::CannotBeat { .. } => panic!("nothing to beat"),
                 Outcome::Misfit(_) | Outcome::NoBudget(_) => {}
             }
@@ -233,25 +227,25 @@ mod tests {
 
     #[test]
     fn the_runner_up_is_another_one() {
-        let (choice, search) = choose_packing(&dense(300, 40, 20_000), Restriction::default());
+        let (choice, search) = choose_packing(&dense(300, 40, 20_000), Restriction::default(), &prices());
         let choice = choice.expect("it fits");
-        let second = search.runner_up(&choice).expect("others fit too");
-        assert_ne!((second.packing, second.ring_degree), (choice.packing, choice.parameters.ring_degree));
+        let second = search.runner_up(&choice, &prices()).expect("others fit too");
+        assert_ne!((second.packing, second.ring_degree), (choice.packing, choice.parameters.keys.ring_degree));
     }
 
     #[test]
     fn restrictions_are_kept() {
         let within = Restriction { kind: Some(PackingKind::Slots(Alignment::Masked)), ring_degree: Some(8192) };
-        let (choice, search) = choose_packing(&dense(30, 4, 2_000), within);
+        let (choice, search) = choose_packing(&dense(30, 4, 2_000), within, &prices());
         let choice = choice.expect("it fits");
         assert_eq!(choice.packing.kind(), PackingKind::Slots(Alignment::Masked));
-        assert_eq!(choice.parameters.ring_degree, 8192);
+        assert_eq!(choice.parameters.keys.ring_degree, 8192);
         assert_eq!(search.attempts.len(), 1);
     }
 
     #[test]
     fn a_ring_too_small_is_refused() {
         let within = Restriction { ring_degree: Some(1024), ..Restriction::default() };
-        assert_eq!(choose_packing(&dense(3000, 500, 180_000), within).0, None);
+        assert_eq!(choose_packing(&dense(3000, 500, 180_000), within, &prices()).0, None);
     }
 }

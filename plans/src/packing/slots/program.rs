@@ -90,18 +90,8 @@ impl Program {
         self.sums().map(|sum| sum.products.len()).sum()
     }
 
-    /// Rotations of sums and totals, one key switch each.
-    pub fn rotations_of_sums(&self) -> usize {
-        self.rotations_after_products().filter(|rotation| !rotation.is_identity()).count()
-    }
-
-    /// Every rotation that needs a Galois key, once.
-    pub fn galois_rotations(&self) -> BTreeSet<Rotation> {
-        let babies = self.rotated_inputs().into_iter().map(|(_, baby)| baby.rotation);
-        babies.chain(self.rotations_after_products()).filter(|rotation| !rotation.is_identity()).collect()
-    }
-
-    fn rotations_after_products(&self) -> impl Iterator<Item = Rotation> + '_ {
+    /// Rotations of sums and totals, those included that move nothing.
+    pub(crate) fn rotations_after_products(&self) -> impl Iterator<Item = Rotation> + '_ {
         self.outputs.iter().flatten().map(|instruction| match instruction {
             Instruction::Add(sum) => sum.rotation,
             Instruction::Rotate(rotation) => *rotation,

@@ -42,7 +42,7 @@ impl PreparedStage {
 
 /// Prepares a stage.
 pub fn prepare(context: &Context, checked: CheckedStage<'_>, layout: &Layout, weights: &LayerWeights) -> PreparedStage {
-    let plaintext_modulus = checked.parameters.plaintext_modulus;
+    let plaintext_modulus = checked.parameters.stage.plaintext_modulus;
     let merge = layout.packing.merge;
     let kernel = |group: usize, base: usize, from: usize| {
         let kernel = layout.kernel(group, base, from, &weights.weights)?;

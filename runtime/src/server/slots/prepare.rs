@@ -73,7 +73,7 @@ pub fn prepare(context: &Context, checked: CheckedStage<'_>, layout: &Layout, we
     let program = layout.program();
     let rotated: Vec<(usize, Baby)> = program.rotated_inputs().into_iter().collect();
     let places: BTreeMap<(usize, Baby), usize> = rotated.iter().copied().zip(0..).collect();
-    let plaintext_modulus = checked.parameters.plaintext_modulus;
+    let plaintext_modulus = checked.parameters.stage.plaintext_modulus;
     let preparation = Preparation { context, encoder, layout, plaintext_modulus, weights, places };
     let outputs = program.outputs.par_iter().enumerate();
     PreparedStage {

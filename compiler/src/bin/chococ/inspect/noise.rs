@@ -11,9 +11,9 @@ pub fn show(checked: &CheckedPlan) -> String {
         let budget = &stage.stage.budget;
         rows.add_row([
             stage.stage.layer.name.clone(),
-            format!("{:.1}", stage.parameters.log2_q()),
-            stage.parameters.reply_bits.to_string(),
-            format!("{:.1}", (stage.parameters.plaintext_modulus as f64).log2()),
+            format!("{:.1}", stage.parameters.keys.log2_q()),
+            stage.parameters.stage.reply_bits.to_string(),
+            format!("{:.1}", (stage.parameters.stage.plaintext_modulus as f64).log2()),
             format!("{:.1}", (stage.stage.layer.width() as f64).log2()),
             format!("{:.2}", budget.fresh_bits),
             format!("{:.2}", budget.evaluated_bits),

@@ -9,8 +9,8 @@ use crate::inspect::table::{kilobytes, table};
 /// log2 of each ciphertext prime, and of the special prime.
 fn moduli(parameters: &Parameters) -> String {
     let bits = |prime: &u64| format!("{:.1}", (*prime as f64).log2());
-    let mut text = parameters.ciphertext_primes.iter().map(bits).collect::<Vec<_>>().join("+");
-    if let Some(special) = &parameters.key_switching_prime {
+    let mut text = parameters.keys.ciphertext_primes.iter().map(bits).collect::<Vec<_>>().join("+");
+    if let Some(special) = &parameters.keys.key_switching_prime {
         text += &format!(" (+{})", bits(special));
     }
     text
@@ -53,11 +53,11 @@ pub fn show(checked: &CheckedPlan) -> String {
             stage.stage.layer.name.clone(),
             computes(&stage.stage.layer.operator),
             stage.stage.packing.to_string(),
-            stage.parameters.ring_degree.to_string(),
+            stage.parameters.keys.ring_degree.to_string(),
             moduli(stage.parameters),
-            less(stage.parameters.log2_q().ceil() as u32, stage.parameters.request_dropped_bits),
-            less(stage.parameters.reply_bits, stage.parameters.reply_dropped_bits),
-            stage.parameters.plaintext_modulus.to_string(),
+            less(stage.parameters.keys.log2_q().ceil() as u32, stage.parameters.stage.request_dropped_bits),
+            less(stage.parameters.stage.reply_bits, stage.parameters.stage.reply_dropped_bits),
+            stage.parameters.stage.plaintext_modulus.to_string(),
             format!("{}: {} kB", cost.ciphertexts_up, kilobytes(cost.bytes_up)),
             format!("{}: {} kB", cost.ciphertexts_down, kilobytes(cost.bytes_down)),
             format!("{} + {}", cost.hoisted_rotations, cost.rotations),

@@ -46,7 +46,7 @@ pub fn show(checked: &CheckedPlan) -> String {
             shortened(&stage.stage.layer.name),
             computes(&stage.stage.layer.operator),
             stage.stage.packing.kind().to_string(),
-            stage.parameters.ring_degree.to_string(),
+            stage.parameters.keys.ring_degree.to_string(),
             kilobytes(stage.stage.cost.bytes_up),
             kilobytes(stage.stage.cost.bytes_down),
             format!("{:.1}", stage.stage.budget.reply_bits),
