@@ -10,7 +10,6 @@ use std::error::Error;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use chococ_compiler::target::{Objective, Target};
 use chococ_compiler::{CalibrationInputs, Options, compile};
 use chococ_models::named;
 use chococ_plans::check::{CheckedPlan, check};
@@ -58,16 +57,8 @@ fn compiled(model: &chococ_models::Model) -> Result<(Arc<CheckedPlan>, Weights),
     let bytes = std::fs::read(model.path())?;
     let inputs = read_samples(model.calibration_images(), &model.input_shape, Some(CALIBRATION_IMAGES))?.inputs;
     let options = Options {
-        model_file: format!("{}.onnx", model.name),
-        weights_file: format!("{}.safetensors", model.name),
         calibration: Some(CalibrationInputs { description: format!("{} MNIST digits", inputs.len()), inputs }),
-        activation_bits: 4,
-        weight_bits: 4,
-        packing: None,
-        ring_degree: None,
-        objective: Objective::default(),
-        target: Target::default(),
-        max_key_bytes: None,
+        ..Options::new(format!("{}.onnx", model.name), format!("{}.safetensors", model.name))
     };
     let begun = Instant::now();
     let compiled = compile(&bytes, &options, &|step| eprintln!("{}: {step} ...", model.name))?;

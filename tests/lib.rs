@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use chacha20::ChaCha20Rng;
-use chococ_compiler::target::{Objective, Target};
 use chococ_compiler::{CalibrationInputs, Compiled, Options, compile};
 use chococ_models::{Model, named};
 use chococ_plans::check::{CheckedPlan, check};
@@ -38,8 +37,6 @@ pub fn images(model: &Model, held_out: bool, count: usize) -> Samples {
 /// What the tests compile a model with.
 pub fn options(model: &Model, bits: u32, packing: Option<PackingKind>) -> Options {
     Options {
-        model_file: format!("{}.onnx", model.name),
-        weights_file: format!("{}.safetensors", model.name),
         calibration: Some(CalibrationInputs {
             description: format!("{CALIBRATION_IMAGES} training images"),
             inputs: images(model, false, CALIBRATION_IMAGES).inputs,
@@ -47,10 +44,7 @@ pub fn options(model: &Model, bits: u32, packing: Option<PackingKind>) -> Option
         activation_bits: bits,
         weight_bits: bits,
         packing,
-        ring_degree: None,
-        objective: Objective::default(),
-        target: Target::default(),
-        max_key_bytes: None,
+        ..Options::new(format!("{}.onnx", model.name), format!("{}.safetensors", model.name))
     }
 }
 

@@ -1,7 +1,6 @@
 //! End to end: compiled networks, run under encryption, give what the integer graph gives, integer for integer.
 
 use chococ_compiler::graph::{Graph, Node, Op};
-use chococ_compiler::target::{Objective, Target};
 use chococ_compiler::{Compiled, Options, compile_graph};
 use chococ_plans::op::{ClientOp, Conv, Dense, Linear, Pool};
 use chococ_plans::packing::{Alignment, PackingKind};
@@ -189,16 +188,8 @@ proptest! {
         let graph = network(channels, side, &layers, seed);
         for packing in PackingKind::ALL {
             let options = Options {
-                model_file: "random.onnx".to_owned(),
-                weights_file: "random.safetensors".to_owned(),
-                calibration: None,
-                activation_bits: 4,
-                weight_bits: 4,
                 packing: Some(packing),
-                ring_degree: None,
-                objective: Objective::default(),
-                target: Target::default(),
-                max_key_bytes: None,
+                ..Options::new("random.onnx".to_owned(), "random.safetensors".to_owned())
             };
             let compiled = compile_graph(&graph, String::new(), &options, &|_| {})
                 .map_err(|error| TestCaseError::fail(format!("{error}\n{graph:?}")))?;

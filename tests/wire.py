@@ -7,6 +7,7 @@ small errors. So the vectors hold what the document says, and the document says 
 Python 3.9 or later, standard library only. Command: python3 tests/wire.py; exits 1 on a mismatch.
 """
 
+import copy
 import hashlib
 import json
 import pathlib
@@ -283,6 +284,12 @@ class KeySet:
         self.all_primes = self.q + ([self.key_switching_prime] if self.key_switching_prime else [])
         self.transforms = {prime: Transform(self.ring_degree, prime) for prime in self.all_primes}
 
+    def with_stage(self, parameters):
+        """The same keys, for a stage with parameters of its own."""
+        stage = copy.copy(self)
+        stage.__dict__.update(parameters)
+        return stage
+
     def secret_values(self, prime, g=1):
         """The values of s(X^g)."""
         return self.transforms[prime].values(s % prime for s in automorphism(self.secret, g))
@@ -438,7 +445,7 @@ def main():
         print(f"{folder.name}: {sum(map(len, found))} Galois keys in {len(sets)} key sets: b, a, errors")
         servers = [stage["Server"] for stage in plan["stages"] if "Server" in stage]
         for index, (stage, numbers) in enumerate(zip(servers, expected["stages"])):
-            key_set = sets[stage["key_set"]]
+            key_set = sets[stage["key_set"]].with_stage(stage["parameters"])
             layout = layout_of(stage["layer"]["operator"], stage["packing"], key_set.ring_degree)
             for kind, read, decrypted in (("request", read_request, "message"), ("reply", read_reply, "results")):
                 path = folder / f"{kind}_{index}.bin"

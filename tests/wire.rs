@@ -10,7 +10,6 @@ use std::path::{Path, PathBuf};
 
 use chacha20::ChaCha20Rng;
 use chococ_compiler::graph::{Graph, Node, Op};
-use chococ_compiler::target::{Objective, Target};
 use chococ_compiler::{Options, compile_graph};
 use chococ_plans::check::{CheckedPlan, CheckedStage};
 use chococ_plans::file::{read_plan, read_weights, sha256, write};
@@ -155,16 +154,11 @@ fn compare(name: &str, bits: u32, kind: PackingKind, steps: &[Step]) {
     let plan_path = folder.join("plan.ron");
     if rewrites() {
         let options = Options {
-            model_file: format!("{name}.onnx"),
-            weights_file: "plan.safetensors".to_owned(),
-            calibration: None,
             activation_bits: bits,
             weight_bits: bits,
             packing: Some(kind),
             ring_degree: Some(2048),
-            objective: Objective::default(),
-            target: Target::default(),
-            max_key_bytes: None,
+            ..Options::new(format!("{name}.onnx"), "plan.safetensors".to_owned())
         };
         let compiled = compile_graph(&chain(steps), sha256(b""), &options, &|_| {}).expect("a small network");
         std::fs::create_dir_all(&folder).expect("the folder of the tests can be written to");

@@ -61,6 +61,24 @@ pub struct Options {
 /// Bytes of Galois keys that are few enough for most clients.
 pub const DEFAULT_MAX_KEY_BYTES: usize = 4_000_000;
 
+impl Options {
+    /// What is done unless one asks for something else: 4 bits, the fewest bytes, everything tried.
+    pub fn new(model_file: String, weights_file: String) -> Options {
+        Options {
+            model_file,
+            weights_file,
+            calibration: None,
+            activation_bits: 4,
+            weight_bits: 4,
+            packing: None,
+            ring_degree: None,
+            objective: Objective::default(),
+            target: Target::default(),
+            max_key_bytes: None,
+        }
+    }
+}
+
 /// Real inputs of a network.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CalibrationInputs {

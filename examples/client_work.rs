@@ -1,0 +1,225 @@
+//! Measures all that the client does for one inference, against the client of the paper and against no server at all.
+//!
+//! Look at: the two ratios. The first is how many times more work the same client would have in the way of the CHOCO
+//! paper, with rotational redundancy at (8192, {58, 58, 59}) and encryption by a public key, on the same kernels. The
+//! second is how many times longer the whole network takes on the same core in floats, by tract. Everything is measured
+//! in this one run, on one core, the shortest of several inferences each; the link and the server do not count.
+//!
+//! Run: cargo run --release --example client_work -- lenet5_large squeezenet vgg16
+
+use std::error::Error;
+use std::hint::black_box;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use chococ_compiler::{CalibrationInputs, Options, compile};
+use chococ_models::{built, built_named};
+use chococ_plans::check::{CheckedPlan, CheckedStage, check};
+use chococ_plans::eval;
+use chococ_plans::input::read_samples;
+use chococ_plans::packing::layout::Layout;
+use chococ_plans::packing::{Alignment, Packing, SlotPacking, TapOrder};
+use chococ_plans::params::{KeyParameters, Parameters, StageParameters};
+use chococ_plans::primes::{ntt_primes_below, ntt_primes_from};
+use chococ_plans::weights::Weights;
+use chococ_runtime::bfv::ciphertext::Ciphertext;
+use chococ_runtime::bfv::context::Context;
+use chococ_runtime::bfv::decrypt::decrypt;
+use chococ_runtime::bfv::encrypt::encrypt_public;
+use chococ_runtime::bfv::keys::{PublicKey, SecretKey};
+use chococ_runtime::client::Watch;
+use chococ_runtime::reference::{Integers, integers};
+use chococ_runtime::{Client, Server, Turn};
+use comfy_table::{CellAlignment, Table, presets};
+use tract_onnx::prelude::{Framework, InferenceModelExt, IntoRunnable, IntoTValue, Tensor, tvec};
+
+/// Inferences of each kind, of which the shortest counts.
+const RUNS: usize = 9;
+
+/// Images to take the ranges of activations from.
+const CALIBRATION_IMAGES: usize = 100;
+
+/// The paper's ring degree, the bits of its ciphertext primes and of its special prime, and of its plaintext modulus.
+const PAPER: (usize, [u32; 2], u32, u32) = (8192, [58, 58], 59, 23);
+
+fn main() -> ExitCode {
+    let mut names: Vec<String> = std::env::args().skip(1).collect();
+    if names.is_empty() {
+        names.push("lenet5_large".to_owned());
+    }
+    let mut table = Table::new();
+    table.load_style(presets::ASCII_MARKDOWN);
+    table.set_header(["network", "client ms", "the paper's way, ms", "ratio", "tract, floats, ms", "ratio"]);
+    for name in &names {
+        match measure(name) {
+            Ok(row) => table.add_row(row),
+            Err(error) => {
+                eprintln!("{name}: {error}");
+                return ExitCode::FAILURE;
+            }
+        };
+    }
+    table.column_iter_mut().skip(1).for_each(|column| column.set_cell_alignment(CellAlignment::Right));
+    println!("{table}");
+    ExitCode::SUCCESS
+}
+
+/// A network with inputs.
+struct Network {
+    onnx: Vec<u8>,
+    input_shape: [usize; 3],
+    inputs: Vec<Vec<f32>>,
+}
+
+fn network(name: &str) -> Result<Network, Box<dyn Error>> {
+    if let Some(network) = built_named(name) {
+        let inputs = network.inputs(CALIBRATION_IMAGES);
+        return Ok(Network { onnx: network.onnx(), input_shape: network.input_shape, inputs });
+    }
+    let names = chococ_models::all().iter().map(|model| model.name).chain(built().iter().map(|network| network.name));
+    let unknown = || format!("there is no such network; there are {}", names.collect::<Vec<_>>().join(", "));
+    let model = chococ_models::named(name).ok_or_else(unknown)?;
+    let inputs = read_samples(model.calibration_images(), &model.input_shape, Some(CALIBRATION_IMAGES))?.inputs;
+    Ok(Network { onnx: std::fs::read(model.path())?, input_shape: model.input_shape, inputs })
+}
+
+fn measure(name: &str) -> Result<Vec<String>, Box<dyn Error>> {
+    let network = network(name)?;
+    let input = network.inputs[0].clone();
+    let options = Options {
+        calibration: Some(CalibrationInputs { description: "made-up inputs".to_owned(), inputs: network.inputs }),
+        ..Options::new(format!("{name}.onnx"), format!("{name}.safetensors"))
+    };
+    let compiled = compile(&network.onnx, &options, &|step| eprintln!("{name}: {step} ..."))?;
+    let weights = Weights::from_bytes(&compiled.weights, &compiled.plan)?;
+    let plan = Arc::new(check(compiled.plan)?);
+    let expected = integers(&plan, &weights, &input)?;
+
+    let ours = ours(&plan, &weights, &input)?;
+    let papers = papers(&plan, &expected.stages)? + ours.clear;
+    let local = local(&network.onnx, network.input_shape, &input)?;
+    let ms = |time: Duration| format!("{:.2}", 1e3 * time.as_secs_f64());
+    let ratio = |time: Duration| format!("{:.1}", time.as_secs_f64() / ours.all.as_secs_f64());
+    Ok(vec![name.to_owned(), ms(ours.all), ms(papers), ratio(papers), ms(local), ratio(local)])
+}
+
+/// What the client took for an inference.
+struct Ours {
+    /// Everything but waiting.
+    all: Duration,
+    /// Its operators in the clear alone.
+    clear: Duration,
+}
+
+/// Runs inferences of the plan.
+fn ours(plan: &Arc<CheckedPlan>, weights: &Weights, input: &[f32]) -> Result<Ours, Box<dyn Error>> {
+    let mut rng = rand::rng();
+    let server = Server::new(plan.clone(), weights, &|_, _| {})?;
+    let client = Client::new(plan.clone(), &mut rng)?.watch(Watch::default());
+    let session = server.session(&client.galois_keys(&mut rng))?;
+    let mut runs = Vec::new();
+    for _ in 0..RUNS {
+        let mut all = Duration::ZERO;
+        let mut begun = Instant::now();
+        let (mut inference, mut turn) = client.start(input, &mut rng)?;
+        while let Turn::Send(request) = turn {
+            all += begun.elapsed();
+            let reply = session.answer(&request)?;
+            begun = Instant::now();
+            turn = inference.resume(&reply, &mut rng)?;
+        }
+        all += begun.elapsed();
+        let clear = inference.records().iter().map(|record| record.clear).sum::<Duration>() + inference.tail();
+        runs.push(Ours { all, clear });
+    }
+    Ok(runs.into_iter().min_by_key(|run| run.all).expect("there are runs"))
+}
+
+/// One stage in the paper's way.
+struct PaperStage<'a> {
+    stage: CheckedStage<'a>,
+    integers: &'a Integers,
+    layout: chococ_plans::packing::slots::layout::Layout,
+    context: Context,
+    secret: SecretKey,
+    public: PublicKey,
+    replies: Vec<Ciphertext>,
+}
+
+/// Takes the same integers through the client of the paper: operators in the clear and the wire are not included.
+fn papers(plan: &CheckedPlan, integers: &[Integers]) -> Result<Duration, Box<dyn Error>> {
+    let stages: Vec<PaperStage<'_>> = plan
+        .server_stages()
+        .zip(integers)
+        .map(|(stage, integers)| paper_stage(stage, integers))
+        .collect::<Result<_, _>>()?;
+    let run = || {
+        let begun = Instant::now();
+        stages.iter().for_each(walk);
+        begun.elapsed()
+    };
+    Ok((0..RUNS).map(|_| run()).min().expect("there are runs"))
+}
+
+fn paper_stage<'a>(stage: CheckedStage<'a>, integers: &'a Integers) -> Result<PaperStage<'a>, Box<dyn Error>> {
+    let (ring_degree, bits, special_bits, plaintext_bits) = PAPER;
+    let layer = &stage.stage.layer;
+    let packing = SlotPacking { alignment: Alignment::Rotational, taps: TapOrder::Inputs, baby_shifts: 1 };
+    let Layout::Slots(layout) = Layout::new(&layer.operator, Packing::Slots(packing), ring_degree)? else {
+        return Err("slots are slots".into());
+    };
+    let primes = |bits| ntt_primes_below(bits, ring_degree);
+    let ciphertext_primes: Vec<u64> = primes(bits[0]).take(bits.len()).collect();
+    let plaintext_modulus = ntt_primes_from(layer.width().max(1 << (plaintext_bits - 1)), ring_degree).next();
+    let keys = KeyParameters {
+        ring_degree,
+        ciphertext_primes,
+        key_switching_prime: primes(special_bits).next(),
+        digit_bits: bits[0],
+    };
+    let stage_parameters = StageParameters {
+        plaintext_modulus: plaintext_modulus.ok_or("primes do not end")?,
+        request_dropped_bits: 0,
+        reply_bits: 30,
+        reply_dropped_bits: 0,
+    };
+    let context = Context::new(&Parameters { keys, stage: stage_parameters })?;
+    let mut rng = rand::rng();
+    let secret = SecretKey::generate(&context, &mut rng);
+    let public = PublicKey::generate(&context, &secret, &mut rng);
+    // What they decrypt to makes no difference to the work.
+    let encoder = context.encoder().ok_or("the plaintext modulus has a transform")?;
+    let zeros = encoder.encode(&vec![0; ring_degree]);
+    let replies = (0..layout.placement.outputs).map(|_| encrypt_public(&context, &public, &zeros, &mut rng)).collect();
+    Ok(PaperStage { stage, integers, layout, context, secret, public, replies })
+}
+
+/// Quantises, packs, encodes, encrypts; decrypts, decodes, unpacks, scales.
+fn walk(paper: &PaperStage<'_>) {
+    let PaperStage { stage, integers, layout, context, secret, public, replies } = paper;
+    let layer = &stage.stage.layer;
+    let encoder = context.encoder().expect("it was used to prepare the replies");
+    let t = context.plaintext_modulus();
+    let values: Vec<f32> = integers.codes.iter().map(|&code| code as f32 * layer.quantizer.scale).collect();
+    for slots in layout.pack(&eval::quantize(&layer.quantizer, &values), t) {
+        black_box(encrypt_public(context, public, &encoder.encode(&slots), &mut rand::rng()));
+    }
+    let slots: Vec<Vec<u64>> = replies.iter().map(|reply| encoder.decode(&decrypt(context, secret, reply))).collect();
+    black_box(eval::dequantize(layer, &layout.unpack(&slots, t, &layer.output_ranges)));
+}
+
+/// Runs the network in floats, by tract, as optimised as it makes it.
+fn local(onnx: &[u8], shape: [usize; 3], input: &[f32]) -> Result<Duration, Box<dyn Error>> {
+    let model = tract_onnx::onnx().model_for_read(&mut &*onnx)?.into_optimized()?.into_runnable()?;
+    let [channels, height, width] = shape;
+    let tensor = Tensor::from_shape(&[1, channels, height, width], input)?;
+    let mut times = Vec::new();
+    for _ in 0..RUNS {
+        let input = tvec!(tensor.clone().into_tvalue());
+        let begun = Instant::now();
+        black_box(model.run(input)?);
+        times.push(begun.elapsed());
+    }
+    Ok(times.into_iter().min().expect("there are runs"))
+}
