@@ -27,7 +27,7 @@ pub fn interleaved() -> Result<(), Box<dyn Error>> {
     let products = Products::new(WHOLE, RING_DEGREE)?;
     let pitch = products.layout.tiles.pitch;
     let kernel = products.kernel(0, 0, 0);
-    let (middle, ..) = products.layout.results(0).nth(SIZE + 1).ok_or("a pixel of the second row")?;
+    let middle = *products.layout.returned(0).get(SIZE + 1).ok_or("a pixel of the second row")?;
     say(&format!(
         "One number a coefficient; nothing is rotated. Cell p of channel c sits at exponent {CHANNELS} p + c, and a \
          row of the image takes {pitch} cells, one of them zero:"
@@ -84,7 +84,7 @@ pub fn merged() -> Result<(), Box<dyn Error>> {
     ] {
         draw(name, &bracketed(values, results, SHOWN));
     }
-    let (sent, returned) = (layout.sent(0).len(), layout.results(0).count());
+    let (sent, returned) = (layout.sent(0).len(), layout.returned(0).len());
     say(&format!(
         "Output 1 has taken the place of junk. What junk is left, nobody reads: of the c0 of a ciphertext, {sent} \
          coefficients travel to the server, and only the {returned} that are results come back:"
@@ -124,7 +124,8 @@ pub fn tiled() -> Result<(), Box<dyn Error>> {
     let middle = tiles.steps(Offset { down: 0, right: 0 });
     let grids = (0..tiles.tiles()).map(|tile| {
         let (input, place) = (tile / packing.tiles_at_once, tile % packing.tiles_at_once);
-        let outputs: Vec<usize> = tiles.results(tile, [SIZE, SIZE]).map(|(cell, _)| cell + middle).collect();
+        let rows = tiles.results(tile, [SIZE, SIZE]);
+        let outputs: Vec<usize> = rows.flat_map(|row| row.cell + middle..row.cell + middle + row.length).collect();
         let cells: Vec<usize> = tiles.window_cells().collect();
         let lines = grid(&cells, tiles.pitch, |cell| {
             let pixel = letter(products.packed[input][(place * tiles.block + cell) * CHANNELS]);

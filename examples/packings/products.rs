@@ -64,7 +64,7 @@ impl Products {
     /// What a client reads from the outputs is the convolution.
     fn check(&self) {
         let read = |(output, coefficients): (usize, &Vec<i64>)| {
-            let positions = self.layout.results(output).map(|(position, ..)| position);
+            let positions = self.layout.returned(output).into_iter();
             positions.map(|position| coefficients[position].rem_euclid(T as i64) as u64).collect()
         };
         let returned: Vec<Vec<u64>> = self.outputs.iter().enumerate().map(read).collect();
@@ -84,7 +84,10 @@ impl Products {
     /// Which output channel has a result at each coefficient.
     pub fn results(&self, output: usize) -> Vec<Option<usize>> {
         let mut results = vec![None; self.layout.ring_degree];
-        self.layout.results(output).for_each(|(position, channel, _)| results[position] = Some(channel));
+        let [height, width] = self.layout.windows.output;
+        for row in self.layout.result_rows(output) {
+            row.positions().for_each(|position| results[position] = Some(row.element / (height * width)));
+        }
         results
     }
 

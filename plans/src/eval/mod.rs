@@ -11,11 +11,14 @@ mod ordered;
 pub use client::client;
 pub use linear::{linear_floats, linear_integers};
 
+use multiversion::multiversion;
+
 use crate::network::{LinearLayer, Quantizer};
 
 /// Turns real numbers into codes: x / scale, rounded half to even, clamped to [low, high].
 ///
 /// Infinities clamp to the bounds. A NaN becomes 0, the one code that every quantiser has (low <= 0 <= high).
+#[multiversion(targets("x86_64+avx512f", "x86_64+avx2"))]
 pub fn quantize(quantizer: &Quantizer, x: &[f32]) -> Vec<i32> {
     // `as` saturates, so the clamp sees what is out of range on its proper side, and gives 0 for a NaN.
     let code = |value: &f32| (value / quantizer.scale).round_ties_even() as i32;

@@ -55,7 +55,7 @@ impl Layout {
     pub fn returned(&self, output: usize) -> Vec<usize> {
         match self {
             Layout::Slots(layout) => (0..2 * layout.row_length).collect(),
-            Layout::Coefficients(layout) => layout.results(output).map(|(position, ..)| position).collect(),
+            Layout::Coefficients(layout) => layout.returned(output),
         }
     }
 }

@@ -6,11 +6,13 @@
 //! - [`windows`]: what the windows of an operator read, whatever the packing;
 //! - [`slots`]: one number a slot, windows aligned by rotations, after CHOCO;
 //! - [`coefficients`]: one number a coefficient, convolutions as products of polynomials, after Cheetah;
+//! - [`row`]: how numbers move between tensors and ciphertexts;
 //! - [`layout`]: what client and server need to know of either.
 
 pub mod coefficients;
 pub mod layout;
 pub mod misfit;
+pub mod row;
 pub mod slots;
 pub mod windows;
 

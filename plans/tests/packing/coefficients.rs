@@ -133,8 +133,8 @@ proptest! {
             let evaluation = Evaluation { layout: &layout, inputs, weights: &weights, output_group, divided };
             let sums = evaluation.merged(&layout.merging(output_group));
             let bias = layout.bias(output, &bias, T as u64);
-            let read = |(position, ..): (usize, usize, usize)| (sums[position] + bias[position] as i64).rem_euclid(T);
-            outputs.push(layout.results(output).map(|result| read(result) as u64).collect());
+            let read = |position: usize| (sums[position] + bias[position] as i64).rem_euclid(T) as u64;
+            outputs.push(layout.returned(output).into_iter().map(read).collect());
         }
         let ranges = vec![(-400_000, 400_000); operator.output_channels()];
         prop_assert_eq!(layout.unpack(&outputs, T as u64, &ranges), naive(&operator, &weights, &bias, &codes));

@@ -45,8 +45,10 @@ impl Layout {
     /// The biases of an output ciphertext, modulo t: N coefficients.
     pub fn bias(&self, output: usize, bias: &[i64], plaintext_modulus: u64) -> Vec<u64> {
         let mut coefficients = vec![0; self.ring_degree];
-        for (position, channel, _) in self.results(output) {
-            coefficients[position] = bias[channel].rem_euclid(plaintext_modulus as i64) as u64;
+        let pixels = self.windows.output[0] * self.windows.output[1];
+        for row in self.result_rows(output) {
+            let bias = bias[row.element / pixels].rem_euclid(plaintext_modulus as i64) as u64;
+            row.positions().for_each(|position| coefficients[position] = bias);
         }
         coefficients
     }

@@ -2,8 +2,9 @@
 
 use crate::op::Linear;
 use crate::packing::CoefficientPacking;
-use crate::packing::coefficients::tiles::Tiles;
+use crate::packing::coefficients::tiles::{PixelRow, Tiles};
 use crate::packing::misfit::Misfit;
+use crate::packing::row::{Row, lift};
 use crate::packing::windows::Windows;
 
 /// Where every number of one stage sits, for one ring degree.
@@ -115,31 +116,41 @@ impl Layout {
 
     /// Puts the codes of the input tensor into coefficients, as numbers modulo t: N for each ciphertext.
     pub fn pack(&self, codes: &[i32], plaintext_modulus: u64) -> Vec<Vec<u64>> {
+        let packed = (0..self.inputs()).map(|input| {
+            let mut coefficients = vec![0; self.ring_degree];
+            self.input_rows(input).into_iter().for_each(|row| row.pack(codes, plaintext_modulus, &mut coefficients));
+            coefficients
+        });
+        packed.collect()
+    }
+
+    /// The pixels of an input, and where they come from.
+    fn input_rows(&self, input: usize) -> Vec<Row> {
+        let (tile_group, channel_group) = (input / self.channel_groups(), input % self.channel_groups());
         let phases = self.windows.phase_count();
         let [vertical, horizontal] = self.windows.strides;
         let [_, height, width] = self.windows.image;
-        let mut packed = Vec::new();
-        for tile_group in 0..self.tile_groups() {
-            for channel_group in 0..self.channel_groups() {
-                let mut coefficients = vec![0; self.ring_degree];
-                for (channel, number) in self.channels(channel_group) {
-                    let (image, [top, left]) = (channel / phases, self.windows.phase(channel % phases));
-                    for (tile, begin) in self.group(tile_group) {
-                        for (cell, [y, x]) in self.tiles.pixels(tile) {
-                            let (y, x) = (y * vertical + top, x * horizontal + left);
-                            // The last row or column of a phase may lie beyond the image.
-                            if y < height && x < width {
-                                let code = i64::from(codes[(image * height + y) * width + x]);
-                                let position = (begin + cell) * self.packing.interleave + number;
-                                coefficients[position] = code.rem_euclid(plaintext_modulus as i64) as u64;
-                            }
-                        }
+        let interleave = self.packing.interleave;
+        let mut rows = Vec::new();
+        for (channel, number) in self.channels(channel_group) {
+            let (image, [top, left]) = (channel / phases, self.windows.phase(channel % phases));
+            for (tile, begin) in self.group(tile_group) {
+                for PixelRow { cell, y, x, length } in self.tiles.pixels(tile) {
+                    let (y, x) = (y * vertical + top, x * horizontal + left);
+                    // The last row or column of a phase may lie beyond the image.
+                    if y < height && x < width {
+                        rows.push(Row {
+                            position: (begin + cell) * interleave + number,
+                            step: interleave,
+                            element: (image * height + y) * width + x,
+                            stride: horizontal,
+                            length: length.min((width - x).div_ceil(horizontal)),
+                        });
                     }
                 }
-                packed.push(coefficients);
             }
         }
-        packed
+        rows
     }
 
     /// The coefficients of c0 that some result is summed from, ascending: all of an input that must travel.
@@ -151,40 +162,52 @@ impl Layout {
         let CoefficientPacking { tiles_at_once, interleave, stack, .. } = self.packing;
         let channels = self.channels(channel_group).count();
         let cells = self.ring_degree / interleave;
-        let mut window = vec![false; cells];
-        for (_, begin) in self.group(tile_group) {
-            self.tiles.window_cells().for_each(|cell| window[(begin + cell) % cells] = true);
-        }
         let distance = tiles_at_once * self.tiles.block;
-        let met: Vec<bool> = (0..cells)
-            .map(|cell| {
-                (0..2 * stack - 1)
-                    .any(|i| window[(cell + cells * stack + i * distance - (stack - 1) * distance) % cells])
-            })
-            .collect();
-        let sent =
-            (0..cells).filter(|&cell| met[cell]).flat_map(|cell| cell * interleave..cell * interleave + channels);
-        sent.collect()
+        let mut met = vec![false; cells];
+        for (_, begin) in self.group(tile_group) {
+            for shift in 0..2 * stack - 1 {
+                // By as many cells further on, or back, as kernels are apart.
+                let begin = begin + cells * stack + (stack - 1) * distance - shift * distance;
+                self.tiles.window_cells().for_each(|cell| met[(begin + cell) % cells] = true);
+            }
+        }
+        let mut sent = Vec::with_capacity(self.ring_degree);
+        for first in (0..cells).filter(|&cell| met[cell]).map(|cell| cell * interleave) {
+            sent.extend(first..first + channels);
+        }
+        sent
     }
 
-    /// The coefficients of an output that are results: (position, channel, pixel), in the order in which they travel.
-    pub fn results(&self, output: usize) -> impl Iterator<Item = (usize, usize, usize)> + use<'_> {
+    /// The results in an output, and where they go, in the order in which they travel.
+    pub fn result_rows(&self, output: usize) -> Vec<Row> {
         let (tile_group, output_group) = (output / self.output_groups(), output % self.output_groups());
         let CoefficientPacking { interleave, merge, .. } = self.packing;
-        let width = self.windows.output[1];
-        let channels = (0..self.bases(output_group))
-            .flat_map(move |base| self.stacked(output_group, base).map(move |(channel, stack)| (base, channel, stack)));
-        channels.flat_map(move |(base, channel, stack)| {
-            self.group(tile_group).flat_map(move |(tile, begin)| {
-                self.tiles.results(tile, self.windows.output).map(move |(cell, [y, x])| {
-                    let position = (stack + begin + cell) * interleave + base * (interleave / merge);
-                    (position, channel, y * width + x)
-                })
-            })
-        })
+        let [height, width] = self.windows.output;
+        let mut rows = Vec::new();
+        for base in 0..self.bases(output_group) {
+            for (channel, stack) in self.stacked(output_group, base) {
+                for (tile, begin) in self.group(tile_group) {
+                    rows.extend(self.tiles.results(tile, [height, width]).map(|PixelRow { cell, y, x, length }| Row {
+                        position: (stack + begin + cell) * interleave + base * (interleave / merge),
+                        step: interleave,
+                        element: (channel * height + y) * width + x,
+                        stride: 1,
+                        length,
+                    }));
+                }
+            }
+        }
+        rows
     }
 
-    /// Reads results, listed as [`results`](Self::results) lists their positions, each as the one number of its
+    /// The coefficients of an output that are results, in the order in which they travel.
+    pub fn returned(&self, output: usize) -> Vec<usize> {
+        let mut returned = Vec::with_capacity(self.ring_degree);
+        self.result_rows(output).into_iter().for_each(|row| returned.extend(row.positions()));
+        returned
+    }
+
+    /// Reads results, listed as [`returned`](Self::returned) lists their positions, each as the one number of its
     /// channel's range that is congruent to it modulo t.
     ///
     /// `ranges` holds one pair (lowest, highest) an output channel, none wider than t.
@@ -192,11 +215,16 @@ impl Layout {
         let pixels = self.windows.output[0] * self.windows.output[1];
         let mut sums = vec![0; self.channels_out * pixels];
         for (output, values) in outputs.iter().enumerate() {
-            for ((_, channel, pixel), &value) in self.results(output).zip(values) {
-                let (low, _) = ranges[channel];
-                sums[channel * pixels + pixel] = low + (value as i64 - low).rem_euclid(plaintext_modulus as i64);
+            let mut rest = values.as_slice();
+            for row in self.result_rows(output) {
+                let (values, behind) = rest.split_at(row.length);
+                let sums = &mut sums[row.element..][..row.length];
+                sums.iter_mut().zip(values).for_each(|(sum, &value)| *sum = value as i64);
+                rest = behind;
             }
         }
+        let channels = sums.chunks_exact_mut(pixels).zip(ranges);
+        channels.for_each(|(channel, &(low, _))| lift(channel, plaintext_modulus, low));
         sums
     }
 }

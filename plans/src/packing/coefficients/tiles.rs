@@ -24,6 +24,19 @@ pub struct Tiles {
     image: [usize; 2],
 }
 
+/// Pixels side by side, in cells side by side.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PixelRow {
+    /// The first pixel's cell.
+    pub cell: usize,
+    /// Their row.
+    pub y: usize,
+    /// The first pixel's column.
+    pub x: usize,
+    /// How many pixels.
+    pub length: usize,
+}
+
 impl Tiles {
     /// Cuts the output into tiles of `rows` by `columns` pixels; those at the end may be smaller.
     ///
@@ -49,8 +62,10 @@ impl Tiles {
         };
         // Products reach from the first pixel less the last tap to the last pixel; results must stay clear of the
         // products of the blocks before and behind.
-        let pixels = (0..tiles.tiles()).flat_map(|tile| tiles.pixels(tile)).map(|(cell, _)| cell);
-        let (first, last) = pixels.fold((usize::MAX, 0), |(first, last), cell| (first.min(cell), last.max(cell)));
+        let pixels = (0..tiles.tiles()).flat_map(|tile| tiles.pixels(tile));
+        let (first, last) = pixels.fold((usize::MAX, 0), |(first, last), PixelRow { cell, length, .. }| {
+            (first.min(cell), last.max(cell + length - 1))
+        });
         let reach = tall * pitch + wide;
         let results = (rows - 1) * pitch + columns;
         // Beyond the reach of a kernel, stacked kernels do not overlap either.
@@ -73,25 +88,35 @@ impl Tiles {
         })
     }
 
-    /// The pixels of the image in a tile's window: (cell, [row, column] of the phase).
-    pub fn pixels(&self, tile: usize) -> impl Iterator<Item = (usize, [usize; 2])> + use<'_> {
+    /// The pixels of the image in a tile's window, by rows of the phase.
+    pub fn pixels(&self, tile: usize) -> impl Iterator<Item = PixelRow> + use<'_> {
         let [top, left] = self.origin(tile);
-        let inside = |at: i64, size: usize| usize::try_from(at).ok().filter(|&at| at < size);
-        (0..self.window[0]).flat_map(move |row| {
-            (0..self.window[1]).filter_map(move |column| {
-                let y = inside((top + row) as i64 + self.first.down, self.image[0])?;
-                let x = inside((left + column) as i64 + self.first.right, self.image[1])?;
-                Some((row * self.pitch + column, [y, x]))
-            })
+        // The first row and column of the window that are inside the image, and the first behind.
+        let inside = |axis: usize, origin: usize, offset: i64| {
+            let start = origin as i64 + offset;
+            let end = (self.image[axis] as i64 - start).clamp(0, self.window[axis] as i64);
+            ((-start).clamp(0, end) as usize, end as usize, start)
+        };
+        let ((first_row, end_row, y), (first, end, x)) =
+            (inside(0, top, self.first.down), inside(1, left, self.first.right));
+        let rows = if first < end { first_row..end_row } else { 0..0 };
+        rows.map(move |row| PixelRow {
+            cell: row * self.pitch + first,
+            y: (y + row as i64) as usize,
+            x: (x + first as i64) as usize,
+            length: end - first,
         })
     }
 
-    /// The output pixels of a tile that there are, of an output of `size`: (cell, [row, column]).
-    pub fn results(&self, tile: usize, size: [usize; 2]) -> impl Iterator<Item = (usize, [usize; 2])> + use<'_> {
+    /// The output pixels of a tile that there are, of an output of `size`, row by row.
+    pub fn results(&self, tile: usize, size: [usize; 2]) -> impl Iterator<Item = PixelRow> + use<'_> {
         let [top, left] = self.origin(tile);
-        (0..self.output[0].min(size[0] - top)).flat_map(move |row| {
-            (0..self.output[1].min(size[1] - left))
-                .map(move |column| (row * self.pitch + column, [top + row, left + column]))
+        let length = self.output[1].min(size[1] - left);
+        (0..self.output[0].min(size[0] - top)).map(move |row| PixelRow {
+            cell: row * self.pitch,
+            y: top + row,
+            x: left,
+            length,
         })
     }
 

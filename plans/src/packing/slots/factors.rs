@@ -58,11 +58,13 @@ impl Layout {
         let pixels = self.grid.output[0] * self.grid.output[1];
         let mut placed = vec![false; self.placement.channels_out * pixels];
         let mut slots = vec![0; 2 * self.row_length];
-        self.for_each_output(ciphertext, |slot, channel, pixel| {
-            if !std::mem::replace(&mut placed[channel * pixels + pixel], true) {
-                slots[slot] = bias[channel].rem_euclid(plaintext_modulus as i64) as u64;
+        for row in self.output_rows(ciphertext) {
+            for (slot, element) in row.positions().zip(row.elements()) {
+                if !std::mem::replace(&mut placed[element], true) {
+                    slots[slot] = bias[element / pixels].rem_euclid(plaintext_modulus as i64) as u64;
+                }
             }
-        });
+        }
         slots
     }
 }

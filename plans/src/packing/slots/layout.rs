@@ -2,6 +2,7 @@
 
 use crate::op::Linear;
 use crate::packing::misfit::Misfit;
+use crate::packing::row::{Row, lift};
 use crate::packing::slots::grid::Grid;
 use crate::packing::slots::placement::Placement;
 use crate::packing::{Alignment, SlotPacking, TapOrder};
@@ -63,15 +64,12 @@ impl Layout {
 
     /// Puts the codes of the input tensor into the slots of ciphertexts, as numbers modulo t.
     pub fn pack(&self, codes: &[i32], plaintext_modulus: u64) -> Vec<Vec<u64>> {
-        (0..self.placement.inputs)
-            .map(|ciphertext| {
-                let mut slots = vec![0; 2 * self.row_length];
-                self.for_each_input(ciphertext, |slot, element| {
-                    slots[slot] = i64::from(codes[element]).rem_euclid(plaintext_modulus as i64) as u64;
-                });
-                slots
-            })
-            .collect()
+        let packed = (0..self.placement.inputs).map(|ciphertext| {
+            let mut slots = vec![0; 2 * self.row_length];
+            self.input_rows(ciphertext).into_iter().for_each(|row| row.pack(codes, plaintext_modulus, &mut slots));
+            slots
+        });
+        packed.collect()
     }
 
     /// Adds up what arrived in the slots of the output ciphertexts, and reads each sum as the one number of its
@@ -80,49 +78,64 @@ impl Layout {
     /// `ranges` holds one pair (lowest, highest) an output channel, none wider than t.
     pub fn unpack(&self, slots: &[Vec<u64>], plaintext_modulus: u64, ranges: &[(i64, i64)]) -> Vec<i64> {
         let pixels = self.grid.output[0] * self.grid.output[1];
-        let mut sums = vec![0u64; self.placement.channels_out * pixels];
+        let mut sums = vec![0; self.placement.channels_out * pixels];
         for (ciphertext, slots) in slots.iter().enumerate() {
-            self.for_each_output(ciphertext, |slot, channel, pixel| sums[channel * pixels + pixel] += slots[slot]);
+            for row in self.output_rows(ciphertext) {
+                let (sums, parts) = (&mut sums[row.element..][..row.length], &slots[row.position..][..row.length]);
+                // Each below t: a sum of two, reduced, stays below t.
+                sums.iter_mut().zip(parts).for_each(|(sum, &part)| {
+                    let added = *sum + part as i64;
+                    *sum = if added >= plaintext_modulus as i64 { added - plaintext_modulus as i64 } else { added };
+                });
+            }
         }
-        let modulus = plaintext_modulus as i64;
-        sums.iter()
-            .enumerate()
-            .map(|(element, &sum)| {
-                let (low, _) = ranges[element / pixels];
-                low + ((sum % plaintext_modulus) as i64 - low).rem_euclid(modulus)
-            })
-            .collect()
+        let channels = sums.chunks_exact_mut(pixels).zip(ranges);
+        channels.for_each(|(channel, &(low, _))| lift(channel, plaintext_modulus, low));
+        sums
     }
 
-    /// Visits every slot of an input ciphertext that holds an element of the input tensor.
-    fn for_each_input(&self, ciphertext: usize, mut visit: impl FnMut(usize, usize)) {
+    /// The pixels in the slots of an input ciphertext, and where they come from.
+    fn input_rows(&self, ciphertext: usize) -> Vec<Row> {
         let phases = self.grid.phase_count();
         let [vertical, horizontal] = self.grid.strides;
         let (height, width) = match &self.operator {
             Linear::Conv(conv) => (conv.input[1], conv.input[2]),
             Linear::Dense(_) => (1, 1),
         };
+        let mut rows = Vec::new();
         for (row, column) in self.columns() {
             let Some(channel) = self.placement.input_channel(ciphertext, row, column) else { continue };
             let first = row * self.row_length + column * self.grid.block;
             let (image, [top, left]) = (channel / phases, self.grid.phase(channel % phases));
-            for (y, source_y) in (top..height).step_by(vertical).enumerate() {
-                for (x, source_x) in (left..width).step_by(horizontal).enumerate() {
-                    visit(first + self.grid.cell(y, x), (image * height + source_y) * width + source_x);
+            rows.extend((top..height).step_by(vertical).enumerate().filter(|_| left < width).map(|(y, source_y)| {
+                Row {
+                    position: first + self.grid.cell(y, 0),
+                    step: 1,
+                    element: (image * height + source_y) * width + left,
+                    stride: horizontal,
+                    length: (width - left).div_ceil(horizontal),
                 }
-            }
+            }));
         }
+        rows
     }
 
-    /// Visits every slot of an output ciphertext that holds (part of) an output: slot, channel, pixel.
-    pub(crate) fn for_each_output(&self, ciphertext: usize, mut visit: impl FnMut(usize, usize, usize)) {
+    /// The slots of an output ciphertext that hold outputs, or parts of them, and where they go.
+    pub(crate) fn output_rows(&self, ciphertext: usize) -> Vec<Row> {
+        let [height, width] = self.grid.output;
+        let mut rows = Vec::new();
         for (row, column) in self.columns() {
             let Some(channel) = self.placement.output_channel(ciphertext, row, column) else { continue };
             let first = row * self.row_length + column * self.grid.block;
-            for (index, pixel) in self.output_pixels().enumerate() {
-                visit(first + self.grid.cell(pixel[0], pixel[1]), channel, index);
-            }
+            rows.extend((0..height).map(|y| Row {
+                position: first + self.grid.cell(y, 0),
+                step: 1,
+                element: (channel * height + y) * width,
+                stride: 1,
+                length: width,
+            }));
         }
+        rows
     }
 
     /// The pixels of an output channel, row by row.
