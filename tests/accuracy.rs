@@ -54,7 +54,13 @@ fn accuracy_table() {
         let cells: Vec<String> = quantised.iter().map(|accuracy| format!("{accuracy:.2}")).collect();
         println!("| {} | {float:.2} | {} |", model.name, cells.join(" | "));
         assert!((float - model.float_accuracy).abs() < 0.06, "{}: float {float}", model.name);
-        let allowed = if model.name.starts_with("mobilenet") { 8.0 } else { 1.0 };
+        let allowed = if model.name.starts_with("mobilenet") {
+            8.0
+        } else if model.name.starts_with("squeezenet") {
+            3.0
+        } else {
+            1.0
+        };
         assert!(quantised[3] > float - allowed, "{}: float {float}, 4 bits {}", model.name, quantised[3]);
     }
 }

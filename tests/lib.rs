@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use chacha20::ChaCha20Rng;
 use chococ_compiler::{CalibrationInputs, Compiled, Options, compile};
-use chococ_models::{Model, named};
+use chococ_models::{Model, built_named, named};
 use chococ_plans::check::{CheckedPlan, check};
 use chococ_plans::input::{Samples, read_samples};
 use chococ_plans::packing::PackingKind;
@@ -63,6 +63,20 @@ pub fn compiled(name: &str, bits: u32, packing: Option<PackingKind>) -> Compiled
 pub fn compiled_with(options: &Options, name: &str) -> Compiled {
     let bytes = std::fs::read(model(name).path()).expect("the model is part of this repository");
     compile(&bytes, options, &|_| {}).unwrap_or_else(|error| panic!("{name}: {error}"))
+}
+
+/// Compiles a network that is built on the spot, with as many made-up images as the others have real ones.
+///
+/// # Panics
+/// If there is none of that name, or it does not compile.
+pub fn compiled_built(name: &str) -> Compiled {
+    let network = built_named(name).unwrap_or_else(|| panic!("no network {name} is built"));
+    let description = format!("{CALIBRATION_IMAGES} made-up images");
+    let options = Options {
+        calibration: Some(CalibrationInputs { description, inputs: network.inputs(CALIBRATION_IMAGES) }),
+        ..Options::new(format!("{name}.onnx"), format!("{name}.safetensors"))
+    };
+    compile(&network.onnx(), &options, &|_| {}).unwrap_or_else(|error| panic!("{name}: {error}"))
 }
 
 /// Both sides of a plan, ready for inferences.
@@ -134,5 +148,42 @@ impl Pair {
                 }
             }
         }
+    }
+}
+
+/// Compares a run with the compiler's own `eval`, and with what the plan says it costs.
+///
+/// # Errors
+/// The first difference, in words.
+pub fn compare(compiled: &Compiled, input: &[f32], run: &Run) -> Result<(), String> {
+    let trace = compiled.reference.eval(input);
+    if run.records.len() != trace.codes.len() {
+        return Err(format!("{} stages were run, of {}", run.records.len(), trace.codes.len()));
+    }
+    for (stage, record) in compiled.plan.server_stages().zip(&run.records) {
+        let name = &stage.layer.name;
+        if record.codes != trace.codes[name] {
+            return Err(format!("{name}: other codes than eval"));
+        }
+        if record.accumulators != trace.accumulators[name] {
+            return Err(format!("{name}: other accumulators than eval"));
+        }
+        if (record.bytes_up, record.bytes_down) != (stage.cost.bytes_up, stage.cost.bytes_down) {
+            return Err(format!("{name}: other bytes than the cost table"));
+        }
+        let measured = record.budget_bits.ok_or("budgets are watched")?;
+        if measured < stage.budget.reply_bits {
+            return Err(format!("{name}: measured budget {measured} below {}", stage.budget.reply_bits));
+        }
+    }
+    let (counted, stated) = (run.operations, compiled.plan.cost());
+    let counted = [counted.hoisted_rotations, counted.rotations, counted.products, counted.mask_products];
+    if counted != [stated.hoisted_rotations, stated.rotations, stated.products, stated.mask_products] {
+        return Err(format!("operations {counted:?}, the plan states {stated:?}"));
+    }
+    let bits = |values: &[f32]| values.iter().map(|value| value.to_bits()).collect::<Vec<_>>();
+    match bits(&run.output) == bits(&trace.output) {
+        true => Ok(()),
+        false => Err("another answer than eval".to_owned()),
     }
 }

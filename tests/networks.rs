@@ -1,46 +1,12 @@
 //! End to end: compiled networks, run under encryption, give what the integer graph gives, integer for integer.
 
 use chococ_compiler::graph::{Graph, Node, Op};
-use chococ_compiler::{Compiled, Options, compile_graph};
+use chococ_compiler::{Options, compile_graph};
 use chococ_plans::op::{ClientOp, Conv, Dense, Linear, Pool};
 use chococ_plans::packing::{Alignment, PackingKind};
-use chococ_tests::{Pair, Run, compiled, images, model};
+use chococ_tests::{Pair, compare, compiled, images, model};
 use petgraph::graph::DiGraph;
 use proptest::prelude::*;
-
-/// Compares a run with the compiler's own `eval`, and with what the plan says it costs.
-fn compare(compiled: &Compiled, input: &[f32], run: &Run) -> Result<(), String> {
-    let trace = compiled.reference.eval(input);
-    if run.records.len() != trace.codes.len() {
-        return Err(format!("{} stages were run, of {}", run.records.len(), trace.codes.len()));
-    }
-    for (stage, record) in compiled.plan.server_stages().zip(&run.records) {
-        let name = &stage.layer.name;
-        if record.codes != trace.codes[name] {
-            return Err(format!("{name}: other codes than eval"));
-        }
-        if record.accumulators != trace.accumulators[name] {
-            return Err(format!("{name}: other accumulators than eval"));
-        }
-        if (record.bytes_up, record.bytes_down) != (stage.cost.bytes_up, stage.cost.bytes_down) {
-            return Err(format!("{name}: other bytes than the cost table"));
-        }
-        let measured = record.budget_bits.ok_or("budgets are watched")?;
-        if measured < stage.budget.reply_bits {
-            return Err(format!("{name}: measured budget {measured} below {}", stage.budget.reply_bits));
-        }
-    }
-    let (counted, stated) = (run.operations, compiled.plan.cost());
-    let counted = [counted.hoisted_rotations, counted.rotations, counted.products, counted.mask_products];
-    if counted != [stated.hoisted_rotations, stated.rotations, stated.products, stated.mask_products] {
-        return Err(format!("operations {counted:?}, the plan states {stated:?}"));
-    }
-    let bits = |values: &[f32]| values.iter().map(|value| value.to_bits()).collect::<Vec<_>>();
-    match bits(&run.output) == bits(&trace.output) {
-        true => Ok(()),
-        false => Err("another answer than eval".to_owned()),
-    }
-}
 
 fn digits_agree(name: &str, packing: Option<PackingKind>, digits: std::ops::Range<usize>) {
     let compiled = compiled(name, 4, packing);
@@ -65,9 +31,11 @@ fn a_hundred_digits_through_lenet5_large() {
 }
 
 #[test]
-fn lenet5_large_in_each_packing() {
-    for packing in PackingKind::ALL {
-        digits_agree("lenet5_large", Some(packing), 10..11);
+fn an_image_through_every_network_in_each_packing() {
+    for model in chococ_models::all() {
+        for packing in PackingKind::ALL {
+            digits_agree(model.name, Some(packing), 10..11);
+        }
     }
 }
 

@@ -13,9 +13,10 @@ import onnx
 import onnxruntime
 import torch
 from torch import nn
+from torch.nn.functional import pad
 
 from images import SETS
-from networks import RECIPES, accuracy, logits, to_input
+from networks import RECIPES, Fire, accuracy, logits, to_input
 
 REFERENCES = 16  # test images whose logits are published
 TOLERANCE = 1e-4  # of a logit; PyTorch and onnxruntime add up in different orders
@@ -29,6 +30,7 @@ class Export(NamedTuple):
     dynamic_batch: bool = False
     by_torch_export: bool = False  # PyTorch's newer exporter; the older one traces
     fold_batch_norm: bool = True
+    merge_fires: bool = False  # the two convolutions that expand, as one
 
 
 EXPORTS = {
@@ -40,6 +42,7 @@ EXPORTS = {
     "lenet5_large": Export("lenet5_large"),
     "mobilenet_fashion": Export("mobilenet_fashion"),
     "mobilenet_fashion_bn": Export("mobilenet_fashion", opset=17, dynamic_batch=True, fold_batch_norm=False),
+    "squeezenet_fashion": Export("squeezenet_fashion", merge_fires=True),
 }
 
 
@@ -55,15 +58,18 @@ def main(weights, models):
         network.eval()
         if form.fold_batch_norm:
             fold_batch_norm(network)
+        if form.merge_fires:
+            merge_fires(network)
         path = models / f"{name}.onnx"
-        write(network, form, path)
-        inputs, labels = to_input(images[recipe.images].test), images[recipe.images].test_labels
+        write(network, form, recipe.input_shape, path)
+        inputs = to_input(images[recipe.images].test, recipe.input_shape)
+        labels = images[recipe.images].test_labels
         expected, found = logits(network, inputs), run(path, form, inputs)
         difference = (expected - found).abs().max().item()
         if difference > TOLERANCE:
             sys.exit(f"{path}: onnxruntime's logits differ from PyTorch's by {difference}")
         references[name] = found[:REFERENCES].numpy()
-        print(f"{name}: {accuracy(found, labels):.2%} of {len(labels)} test images, {macs(network)} multiplications")
+        print(f"{name}: {accuracy(found, labels):.2%} of {len(labels)} test images, {macs(network, recipe.input_shape)} multiplications")
     np.savez_compressed(models / "data/reference_logits.npz", **references)
 
 
@@ -89,20 +95,44 @@ def folded(conv, norm):
     return one
 
 
-def write(network, form, path):
+def merge_fires(network):
+    """Replaces, in place, each fire whose batch norms are folded by the same function without branches."""
+    for name, fire in network.named_children():
+        if isinstance(fire, Fire):
+            setattr(network, name, MergedFire(fire))
+
+
+class MergedFire(nn.Module):
+    """A fire that expands by one convolution: a 1 x 1 kernel is a 3 x 3 kernel with zeros around it."""
+
+    @torch.no_grad()
+    def __init__(self, fire):
+        super().__init__()
+        one, three = fire.e1[0], fire.e3[0]
+        self.sq = fire.sq
+        self.ex = nn.Conv2d(one.in_channels, one.out_channels + three.out_channels, 3, padding=1)
+        self.ex.weight.copy_(torch.cat([pad(one.weight, (1, 1, 1, 1)), three.weight]))
+        self.ex.bias.copy_(torch.cat([one.bias, three.bias]))
+        self.relu = nn.ReLU()
+
+    def forward(self, x):
+        return self.relu(self.ex(self.sq(x)))
+
+
+def write(network, form, input_shape, path):
     """Exports `network`, without anything that tells of the machine that did it."""
     file = str(path)
     options = dict(opset_version=form.opset, input_names=["image"], output_names=["logits"])
     if form.by_torch_export:
         # An example batch of one would be taken for a constant.
-        example = (torch.zeros(2, 1, 28, 28),)
+        example = (torch.zeros(2, *input_shape),)
         shapes = {"x": {0: torch.export.Dim("batch")}}
         torch.onnx.export(network, example, file, dynamo=True, external_data=False, dynamic_shapes=shapes, **options)
     else:
         if not form.fold_batch_norm:  # or the exporter would fold it
             options.update(training=torch.onnx.TrainingMode.PRESERVE, do_constant_folding=False)
         axes = {"image": {0: "batch"}, "logits": {0: "batch"}} if form.dynamic_batch else None
-        torch.onnx.export(network, (torch.zeros(1, 1, 28, 28),), file, dynamo=False, dynamic_axes=axes, **options)
+        torch.onnx.export(network, (torch.zeros(1, *input_shape),), file, dynamo=False, dynamic_axes=axes, **options)
     model = onnx.load(file)
     graph = model.graph
     # The exporters note stack traces, with the paths of files.
@@ -124,7 +154,7 @@ def run(path, form, inputs):
 
 
 @torch.no_grad()
-def macs(network):
+def macs(network, input_shape):
     """Counts the multiplications of one inference: weights times the places at which each is used."""
     counts = []
 
@@ -134,7 +164,7 @@ def macs(network):
 
     layers = [layer for layer in network.modules() if isinstance(layer, (nn.Conv2d, nn.Linear))]
     hooks = [layer.register_forward_hook(count) for layer in layers]
-    network(torch.zeros(1, 1, 28, 28))
+    network(torch.zeros(1, *input_shape))
     for hook in hooks:
         hook.remove()
     return sum(counts)

@@ -1,13 +1,14 @@
 """The networks, as PyTorch modules, and how long each is trained.
 
 Names of attributes become names of ONNX nodes (`conv1` gives `/conv1/Conv`), so they are part of what is published.
-Every network takes 1 x 28 x 28 and gives ten logits.
+Every network takes 1 x 28 x 28, or the same widened to 3 x 32 x 32, and gives ten logits.
 """
 
 from typing import NamedTuple
 
 import torch
 from torch import nn
+from torch.nn.functional import pad
 
 
 class LogisticRegression(nn.Module):
@@ -117,6 +118,41 @@ class MobileNetMini(nn.Module):
         return self.fc(self.flat(self.gap(self.body(x))))
 
 
+class Fire(nn.Module):
+    """Squeezes the channels by 1 x 1, then expands them by 1 x 1 and 3 x 3, half each."""
+
+    def __init__(self, inputs, squeezed, outputs):
+        super().__init__()
+        self.sq = conv_norm_relu(inputs, squeezed, 1)
+        self.e1 = conv_norm_relu(squeezed, outputs // 2, 1)
+        self.e3 = conv_norm_relu(squeezed, outputs // 2, 3, padding=1)
+
+    def forward(self, x):
+        x = self.sq(x)
+        return torch.cat([self.e1(x), self.e3(x)], 1)
+
+
+class SqueezeNet(nn.Module):
+    """CHOCO's SqueezeNet for 3 x 32 x 32: a convolution, four fires, and ten channels to average."""
+
+    def __init__(self):
+        super().__init__()
+        self.c1 = conv_norm_relu(3, 64, 3, padding=1)
+        self.f1 = Fire(64, 32, 128)
+        self.f2 = Fire(128, 32, 128)
+        self.f3 = Fire(128, 32, 256)
+        self.f4 = Fire(256, 32, 256)
+        self.c10 = nn.Conv2d(256, 10, 1)
+        self.pool = nn.MaxPool2d(2)
+        self.gap = nn.AdaptiveAvgPool2d(1)
+        self.flat = nn.Flatten()
+
+    def forward(self, x):
+        x = self.pool(self.c1(x))
+        x = self.f4(self.f3(self.pool(self.f2(self.f1(x)))))
+        return self.flat(self.gap(self.c10(x)))
+
+
 class Recipe(NamedTuple):
     """How a network is trained: on which images, how often it sees them all, and the highest learning rate."""
 
@@ -124,6 +160,7 @@ class Recipe(NamedTuple):
     images: str
     epochs: int
     rate: float
+    input_shape: tuple = (1, 28, 28)
 
 
 RECIPES = {
@@ -133,12 +170,16 @@ RECIPES = {
     "lenet5_small": Recipe(LeNetSmall, "mnist", 25, 0.08),
     "lenet5_large": Recipe(LeNetLarge, "mnist", 10, 0.06),
     "mobilenet_fashion": Recipe(MobileNetMini, "fashion", 4, 0.12),
+    "squeezenet_fashion": Recipe(SqueezeNet, "fashion", 2, 0.10, (3, 32, 32)),
 }
 
 
-def to_input(images):
-    """Turns n x 28 x 28 bytes into the networks' input: n x 1 x 28 x 28 floats of 0 to 1."""
-    return torch.tensor(images).float().div(255).unsqueeze(1)
+def to_input(images, shape):
+    """Turns n x 28 x 28 bytes into a network's input: floats of 0 to 1, in a frame of zeros, for each channel again."""
+    channels, height, width = shape
+    inputs = torch.tensor(images).float().div(255).unsqueeze(1)
+    down, right = (height - inputs.shape[2]) // 2, (width - inputs.shape[3]) // 2
+    return pad(inputs, (right, right, down, down)).repeat(1, channels, 1, 1)
 
 
 @torch.no_grad()

@@ -31,11 +31,13 @@ pub struct Cost {
     pub products: usize,
     /// Products of ciphertexts with masks: none but in the masked baseline.
     pub mask_products: usize,
+    /// Memory of the weights that the server keeps ready, in bytes.
+    pub server_bytes: usize,
 }
 
 /// Counts what a stage costs.
 pub fn count(parameters: &Parameters, layout: &Layout, evaluation: &Evaluation) -> Cost {
-    let Evaluation { hoisted_rotations, rotations, products, mask_products, .. } = *evaluation;
+    let Evaluation { hoisted_rotations, rotations, products, mask_products, multiplicands, .. } = *evaluation;
     Cost {
         ciphertexts_up: layout.inputs(),
         ciphertexts_down: layout.outputs(),
@@ -45,6 +47,7 @@ pub fn count(parameters: &Parameters, layout: &Layout, evaluation: &Evaluation) 
         rotations,
         products,
         mask_products,
+        server_bytes: multiplicands * multiplicand_bytes(&parameters.keys),
     }
 }
 
@@ -72,6 +75,13 @@ pub fn reply_bytes(parameters: &Parameters, returned: impl IntoIterator<Item = u
     let c1 = packed_bytes(parameters.keys.ring_degree, parameters.stage.reply_bits);
     let c0 = |returned| packed_bytes(returned, parameters.stage.reply_bits - parameters.stage.reply_dropped_bits);
     HEADER_BYTES + returned.into_iter().map(|returned| c1 + c0(returned)).sum::<usize>()
+}
+
+/// Memory of a plaintext that is ready to be multiplied by, in bytes: a word for each residue of each coefficient, of 32
+/// bits where all primes are below 2^32.
+pub fn multiplicand_bytes(keys: &KeyParameters) -> usize {
+    let short = keys.ciphertext_primes.iter().all(|&prime| prime < 1 << 32);
+    keys.ring_degree * keys.ciphertext_primes.len() * if short { size_of::<u32>() } else { size_of::<u64>() }
 }
 
 /// Bytes of one seeded Galois key: a polynomial modulo q P for each digit.
@@ -106,5 +116,6 @@ impl Cost {
         self.rotations += other.rotations;
         self.products += other.products;
         self.mask_products += other.mask_products;
+        self.server_bytes += other.server_bytes;
     }
 }

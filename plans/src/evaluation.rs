@@ -21,6 +21,8 @@ pub struct Evaluation {
     pub products: usize,
     /// Products of ciphertexts with masks: none but in the masked baseline.
     pub mask_products: usize,
+    /// Plaintexts that the server keeps ready to multiply by.
+    pub multiplicands: usize,
     /// The g of every automorphism X -> X^g that needs a Galois key.
     pub galois: BTreeSet<u64>,
     /// What the noise of outputs is made of.
@@ -44,11 +46,14 @@ fn of_slots(layout: &slots::layout::Layout) -> Evaluation {
     let rotations_of_sums = || program.rotations_after_products().filter(|moves| !moves.is_identity());
     let different: BTreeSet<_> = rotations_of_inputs().chain(rotations_of_sums()).collect();
     let ring_degree = 2 * layout.row_length;
+    let products = program.products();
+    let mask_products = rotated.iter().filter(|(_, baby)| layout.mask(baby.offset).is_some()).count();
     Evaluation {
         hoisted_rotations: rotations_of_inputs().count(),
         rotations: rotations_of_sums().count(),
-        products: program.products(),
-        mask_products: rotated.iter().filter(|(_, baby)| layout.mask(baby.offset).is_some()).count(),
+        products,
+        mask_products,
+        multiplicands: products + mask_products,
         galois: different.into_iter().map(|rotation| rotation_element(ring_degree, rotation)).collect(),
         noise: Profile::Slots(SlotProfile::new(layout, &program)),
     }
@@ -61,13 +66,19 @@ fn of_coefficients(layer: &LinearLayer, layout: &coefficients::layout::Layout) -
         pairs.filter(|&(base, from)| layout.connects(group, base, from)).count()
     };
     let groups = || 0..layout.output_groups();
-    let steps = Merging::steps(layout.packing.merge, layout.packing.interleave);
+    let galois: BTreeSet<u64> = Merging::steps(layout.packing.merge, layout.packing.interleave)
+        .map(|step| merging_element(layout.ring_degree, step))
+        .collect();
+    // Every group of tiles meets the same ones.
+    let kernels: usize = groups().map(products).sum();
     Evaluation {
         hoisted_rotations: 0,
         rotations: layout.tile_groups() * groups().map(|group| layout.merging(group).automorphisms()).sum::<usize>(),
-        products: layout.tile_groups() * groups().map(products).sum::<usize>(),
+        products: layout.tile_groups() * kernels,
         mask_products: 0,
-        galois: steps.map(|step| merging_element(layout.ring_degree, step)).collect(),
+        // One monomial for each level of merging.
+        multiplicands: kernels + galois.len(),
+        galois,
         noise: Profile::Coefficients(CoefficientProfile::new(layer, layout)),
     }
 }

@@ -29,7 +29,10 @@ pub enum FileProblem {
     #[error("{0}\n  try: check the path and its permissions")]
     Io(#[from] std::io::Error),
     /// No checksum at the end.
-    #[error("the plan does not end in a checksum: it is cut short, or no plan\n  try: compile the model again")]
+    #[error(
+        "it does not end in a plan's checksum: it is cut short, or no plan\n  \
+         try: the .ron file that `chococ compile` wrote, or compile the model again"
+    )]
     NoChecksum,
     /// Something that is no file stands where one is to be written.
     #[error("no plain file, and nothing that may be replaced by one\n  try: another name")]

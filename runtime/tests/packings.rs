@@ -169,6 +169,7 @@ fn runs_as_planned(operator: &Linear, packing: Packing, seed: u64) -> Result<(),
     let server = Server::new(plan.clone(), &weights, &|_, _| {}).expect("the weights are complete");
     let galois_keys = client.galois_keys(&mut rng);
     prop_assert_eq!(galois_keys.len(), plan.plan().galois_bytes());
+    prop_assert_eq!(server.size_bytes(), plan.plan().cost().server_bytes);
     let session = server.session(&galois_keys).expect("the client's own keys");
     let (mut inference, turn) = client.start(&input, &mut rng).expect("an input of the right size");
     let Turn::Send(request) = turn else { panic!("the only stage is the server's") };

@@ -6,8 +6,10 @@ use std::path::{Path, PathBuf};
 use chococ_compiler::graph::{Graph, Op};
 use chococ_compiler::onnx;
 use chococ_compiler::passes::fold_batch_norm::fold_batch_norm;
+use chococ_models::{Model, named};
+use chococ_plans::input::read_samples;
 use chococ_plans::op::ClientOp;
-use ndarray::{Array2, Array3};
+use ndarray::Array2;
 use ndarray_npy::NpzReader;
 
 use super::{assert_close, kinds, oracle};
@@ -26,15 +28,16 @@ fn npz(file: &str) -> NpzReader<File> {
     NpzReader::new(File::open(&path).expect("the data is there")).expect("the data is an npz file")
 }
 
+/// A trained network of that name.
+fn model(network: &str) -> &'static Model {
+    named(network).expect("one of the models")
+}
+
 /// The first test images of a network, pixels in 0 to 1.
 fn images(network: &str) -> Vec<Vec<f32>> {
-    let set = if network.contains("fashion") { "fashion_test.npz" } else { "mnist_test.npz" };
-    let images: Array3<u8> = npz(set).by_name("images").expect("images of 28 x 28 bytes");
-    images
-        .outer_iter()
-        .take(IMAGES)
-        .map(|image| image.iter().map(|&pixel| f32::from(pixel) / 255.0).collect())
-        .collect()
+    let model = model(network);
+    let samples = read_samples(model.test_images(), &model.input_shape, Some(IMAGES));
+    samples.expect("the images are part of this repository").inputs
 }
 
 fn read(network: &str) -> Vec<u8> {
@@ -80,7 +83,9 @@ fn logits_are_those_of_tract() {
     for network in all() {
         let (graph, _) = import(&network);
         let image = &images(&network)[0];
-        assert_close(&graph.answer(image), &oracle(&read(&network), &[1, 1, 28, 28], image), TOLERANCE);
+        let [channels, height, width] = model(&network).input_shape;
+        let expected = oracle(&read(&network), &[1, channels, height, width], image);
+        assert_close(&graph.answer(image), &expected, TOLERANCE);
     }
 }
 

@@ -45,7 +45,9 @@ pub enum Failure {
     #[error("the data has no labels\n  try: `numpy.savez(path, images=images, labels=labels)`")]
     NoLabels,
     /// A comparison of the reference with itself.
-    #[error("`--verify` compares an encrypted run with `--backend plain`\n  try: leave one of the two out")]
+    #[error(
+        "`--verify` compares an encrypted run with the plain one, which has nothing to be compared with\n  try: leave out `--verify` or `--backend plain`"
+    )]
     NothingToVerify,
     /// The encrypted run is wrong.
     #[error("verification failed: {0}\n  try: report it as a bug, with the model and the options")]
