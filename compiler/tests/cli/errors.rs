@@ -132,6 +132,29 @@ fn a_ring_degree_too_small() {
 }
 
 #[test]
+fn targets_that_are_none() {
+    let desk = Desk::new();
+    desk.model("logreg");
+    let watch = include_str!("../../targets/watch.ron");
+    desk.write("slow.ron", watch.replace("up_mbit_s: 22.0", "up_mbit_s: 0.0").as_bytes());
+    desk.write("other.ron", b"(link: (speed: 3))");
+    for name in ["slow", "other", "missing"] {
+        let file = format!("{name}.ron");
+        insta::assert_snapshot!(format!("target_{name}"), desk.fail(&["compile", "logreg.onnx", "--target", &file]));
+    }
+    assert!(!desk.files().contains(&"logreg.ron".to_owned()), "nothing was written");
+}
+
+#[test]
+fn fewer_galois_keys_than_there_can_be() {
+    let desk = Desk::new();
+    desk.model("cryptonet_small");
+    let masked = ["compile", "cryptonet_small.onnx", "--packing", "masked"];
+    insta::assert_snapshot!(desk.fail(&[&masked[..], &["--max-key-bytes", "1000"]].concat()));
+    assert_eq!(desk.files(), ["cryptonet_small.onnx"]);
+}
+
+#[test]
 fn calibration_data_that_does_not_fit() {
     let desk = Desk::new();
     desk.model("logreg");

@@ -48,6 +48,27 @@ fn output_and_bits_are_as_asked_for() {
     assert!(report["stages"][0]["packing"].as_str().expect("text").starts_with("punctured"));
 }
 
+/// Client and server on one machine have bytes to spare, but no time.
+#[test]
+fn objectives_and_bounds_on_keys_are_kept() {
+    let desk = Desk::new();
+    desk.model("lenet5_small");
+    desk.write("here.ron", include_bytes!("../../targets/workstation.ron"));
+    let total = |arguments: &[&str]| -> [u64; 2] {
+        desk.succeed(&[&["compile", "lenet5_small.onnx"], arguments].concat());
+        let report: serde_json::Value =
+            serde_json::from_str(&desk.succeed(&["inspect", "lenet5_small.ron", "--json"])).expect("JSON");
+        let number = |value: &serde_json::Value| value.as_u64().expect("a number");
+        let cost = &report["total"];
+        [number(&cost["bytes_up"]) + number(&cost["bytes_down"]), number(&report["galois_bytes"])]
+    };
+    let [bytes, keys] = total(&[]);
+    let [of_quickest, _] = total(&["--objective", "latency", "--target", "here.ron"]);
+    assert!(of_quickest > bytes, "{of_quickest} bytes, at least {bytes}");
+    let [with_fewer, fewer] = total(&["--max-key-bytes", &(keys * 2 / 3).to_string()]);
+    assert!(fewer <= keys * 2 / 3 && with_fewer >= bytes, "{fewer} bytes of keys and {with_fewer} for an inference");
+}
+
 #[test]
 fn verbose_shows_what_was_rejected() {
     let desk = Desk::new();
