@@ -368,11 +368,11 @@ def decrypted_request(key_set, sent, c0, c1):
 
 def read_reply(data, stage, key_set, layout, fingerprint):
     message = Message(data, REPLY, stage, layout.outputs, fingerprint)
-    width, dropped, found = key_set.reply_bits, key_set.reply_dropped_bits, []
+    p, dropped, found = key_set.reply_modulus, key_set.reply_dropped_bits, []
     for ciphertext in range(layout.outputs):
         returned = layout.returned(ciphertext)
-        c0 = message.numbers(len(returned), width - dropped, 1 << width - dropped)
-        c1 = message.numbers(key_set.ring_degree, width, 1 << width)
+        c0 = message.numbers(len(returned), bits_of(p) - dropped, (p - 1 >> dropped) + 1)
+        c1 = message.numbers(key_set.ring_degree, bits_of(p), p)
         found.append({
             "positions": listed(returned), "c0": listed(c0), "c1": listed(c1),
             "results": listed(decrypted_reply(key_set, returned, c0, c1)),
@@ -382,18 +382,13 @@ def read_reply(data, stage, key_set, layout, fingerprint):
 
 
 def decrypted_reply(key_set, returned, c0, c1):
-    """round(t (2^dropped c0 + c1 s) / 2^w) modulo t, by the schoolbook product where results stand."""
-    t, width, n = key_set.plaintext_modulus, key_set.reply_bits, key_set.ring_degree
-    plus = [i for i, s in enumerate(key_set.secret) if s > 0]
-    minus = [i for i, s in enumerate(key_set.secret) if s < 0]
-    # Coefficient k of the product meets c1[k - i]; what wraps around has the other sign.
-    signed = c1 + [-x for x in c1]
-    results = []
-    for x, k in zip(c0, returned):
-        product = sum(signed[(k - i) % (2 * n)] for i in plus) - sum(signed[(k - i) % (2 * n)] for i in minus)
-        phase = ((x << key_set.reply_dropped_bits) + product) % (1 << width)
-        results.append((2 * t * phase + (1 << width) >> width + 1) % t)
-    return results
+    """round(t x / p) modulo t, for x = c0 + c1 s, where of c0 the middle of what it may be counts."""
+    t, p, dropped = key_set.plaintext_modulus, key_set.reply_modulus, key_set.reply_dropped_bits
+    transform = Transform(key_set.ring_degree, p)
+    secret = transform.values(s % p for s in key_set.secret)
+    product = transform.coefficients([x * s for x, s in zip(c1, secret)])
+    phases = [((x << dropped) + (1 << dropped >> 1) + product[k]) % p for x, k in zip(c0, returned)]
+    return [(2 * t * x + p) // (2 * p) % t for x in phases]
 
 
 def check_positions(path):

@@ -19,7 +19,7 @@ use chococ_plans::packing::windows::Windows;
 use chococ_plans::packing::{Alignment, CoefficientPacking, Packing, PackingKind, SlotPacking, TapOrder};
 use chococ_runtime::Turn;
 use chococ_runtime::bfv::context::Context;
-use chococ_runtime::bfv::keys::SecretKey;
+use chococ_runtime::bfv::keys::{ReplyKey, SecretKey};
 use chococ_runtime::bfv::reply::decrypt_reply;
 use chococ_runtime::contexts::Contexts;
 use chococ_runtime::math::sample;
@@ -323,7 +323,7 @@ fn found_in_reply(
     let ciphertexts = reply::read(stage, index, fingerprint(plan), bytes).expect("the server's own reply");
     let ciphertexts = ciphertexts.map(|ciphertext| {
         let (reply, returned) = ciphertext.expect("the server's own reply");
-        let results = decrypt_reply(context, secret, &reply, &returned);
+        let results = decrypt_reply(context, &ReplyKey::new(context, secret), &reply, &returned);
         json!({
             "positions": listed(returned.into_iter().map(|position| position as u64)),
             "c0": listed(reply.c0),

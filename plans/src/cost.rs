@@ -72,8 +72,9 @@ pub fn request_bytes(parameters: &Parameters, sent: impl IntoIterator<Item = usi
 
 /// Bytes of a reply: `returned` says how many coefficients of c0 travel, for each ciphertext.
 pub fn reply_bytes(parameters: &Parameters, returned: impl IntoIterator<Item = usize>) -> usize {
-    let c1 = packed_bytes(parameters.keys.ring_degree, parameters.stage.reply_bits);
-    let c0 = |returned| packed_bytes(returned, parameters.stage.reply_bits - parameters.stage.reply_dropped_bits);
+    let bits = bits_of(parameters.stage.reply_modulus);
+    let c1 = packed_bytes(parameters.keys.ring_degree, bits);
+    let c0 = |returned| packed_bytes(returned, bits - parameters.stage.reply_dropped_bits);
     HEADER_BYTES + returned.into_iter().map(|returned| c1 + c0(returned)).sum::<usize>()
 }
 

@@ -46,8 +46,8 @@ pub struct StageParameters {
     pub plaintext_modulus: u64,
     /// Low bits of c0 that a request leaves out; 0 where q has several primes.
     pub request_dropped_bits: u32,
-    /// log2 of the modulus, a power of two, that a reply is switched to.
-    pub reply_bits: u32,
+    /// The prime, 1 modulo 2N, that a reply is switched to: its c1 travels transformed.
+    pub reply_modulus: u64,
     /// Low bits of c0 that a reply leaves out.
     pub reply_dropped_bits: u32,
 }
@@ -63,9 +63,6 @@ pub fn rotation_element(ring_degree: usize, rotation: Rotation) -> u64 {
 pub fn merging_element(ring_degree: usize, step: usize) -> u64 {
     (ring_degree / step) as u64 + 1
 }
-
-/// Bits of a product of a reply's c1 and the secret that a client computes exactly, in one word.
-pub const EXACT_PRODUCT_BITS: u32 = 59;
 
 /// Width of the numbers modulo `modulus`, in bits.
 pub fn bits_of(modulus: u64) -> u32 {

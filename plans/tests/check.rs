@@ -53,7 +53,7 @@ fn parameters_must_be_secure_and_work() {
         @"stage `conv`: slots need a plaintext modulus that is a prime and 1 modulo 8192");
     insta::assert_snapshot!(after(|plan| server(plan).parameters.request_dropped_bits = 1),
         @"stage `conv`: requests that leave out 1 bits of 2 primes");
-    insta::assert_snapshot!(after(|plan| server(plan).parameters.reply_bits = 50),
+    insta::assert_snapshot!(after(|plan| server(plan).parameters.reply_modulus += 8192),
         @"stage `conv`: replies of 50 bits that leave out 4");
     insta::assert_snapshot!(after(|plan| server(plan).parameters.reply_dropped_bits = 26),
         @"stage `conv`: replies of 26 bits that leave out 26");

@@ -8,6 +8,7 @@ use chococ_runtime::bfv::decrypt::decrypt;
 use chococ_runtime::bfv::encrypt::{encrypt_public, encrypt_secret};
 use chococ_runtime::bfv::evaluate::mul_plain_assign;
 use chococ_runtime::bfv::inner_product::inner_product;
+use chococ_runtime::bfv::keys::ReplyKey;
 use chococ_runtime::bfv::reply::decrypt_reply;
 use chococ_runtime::bfv::rotate::{apply, hoist};
 use chococ_runtime::bfv::{
@@ -36,7 +37,7 @@ fn parameters(ring_degree: usize, bits: &[u32], special_bits: u32, plaintext_bit
         },
         stage: StageParameters {
             request_dropped_bits: 0,
-            reply_bits: plaintext_bits + 10,
+            reply_modulus: ntt_primes_below(plaintext_bits + 10, ring_degree).next().expect("there are some"),
             reply_dropped_bits: 4,
             plaintext_modulus: ntt_primes_from(least, ring_degree).next().expect("primes do not end"),
         },
@@ -74,8 +75,9 @@ fn ours(criterion: &mut Criterion, name: &str, parameters: &Parameters) {
     group.bench_function("decrypt", |b| b.iter(|| decrypt(&context, &secret, black_box(&fresh))));
     let returned: Vec<usize> = (0..parameters.keys.ring_degree).collect();
     let reply = Reply::new(&context, fresh.clone(), &returned);
+    let reply_key = ReplyKey::new(&context, &secret);
     group.bench_function("decrypt a reply", |b| {
-        b.iter(|| decrypt_reply(&context, &secret, black_box(&reply), &returned))
+        b.iter(|| decrypt_reply(&context, &reply_key, black_box(&reply), &returned))
     });
     group.bench_function("switch to a reply", |b| b.iter(|| Reply::new(&context, fresh.clone(), &returned)));
     group.bench_function("multiply with a plaintext", |b| {

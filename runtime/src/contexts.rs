@@ -9,8 +9,8 @@ use crate::error::Error;
 pub struct Contexts {
     /// In the order of the stages.
     stages: Vec<Context>,
-    /// For each key set, the stage whose replies are the widest.
-    widest: Vec<usize>,
+    /// For each key set, the first stage that uses it.
+    first: Vec<usize>,
 }
 
 impl Contexts {
@@ -19,25 +19,19 @@ impl Contexts {
     /// # Errors
     /// [`Error::Parameters`], where a plan's parameters are beyond what this library computes with.
     pub fn new(plan: &CheckedPlan) -> Result<Contexts, Error> {
-        let in_set = |key_set| {
-            let stages = plan.server_stages().enumerate();
-            let stages = stages.filter(move |(_, checked)| checked.stage.key_set == key_set);
-            let widest = stages.max_by_key(|(_, checked)| checked.parameters.stage.reply_bits);
-            widest.expect("a checked plan uses each of its key sets").0
-        };
-        let widest: Vec<usize> = (0..plan.plan().key_sets.len()).map(in_set).collect();
-        let wrong = |key_set| move |problem| Error::Parameters { key_set, problem };
-        let firsts = widest.iter().enumerate().map(|(key_set, &stage)| {
-            let checked = plan.server_stages().nth(stage).expect("it was found among them");
-            Context::new(checked.parameters).map_err(wrong(key_set))
-        });
-        let firsts = firsts.collect::<Result<Vec<_>, _>>()?;
-        let of_stage = |checked: chococ_plans::check::CheckedStage<'_>| {
+        let mut first: Vec<Option<usize>> = vec![None; plan.plan().key_sets.len()];
+        let mut stages: Vec<Context> = Vec::new();
+        for (index, checked) in plan.server_stages().enumerate() {
             let key_set = checked.stage.key_set;
-            firsts[key_set].of_stage(checked.parameters.stage).map_err(wrong(key_set))
-        };
-        let stages = plan.server_stages().map(of_stage).collect::<Result<_, _>>()?;
-        Ok(Contexts { stages, widest })
+            let context = match first[key_set] {
+                Some(other) => stages[other].of_stage(checked.parameters.stage),
+                None => Context::new(checked.parameters),
+            };
+            first[key_set].get_or_insert(index);
+            stages.push(context.map_err(|problem| Error::Parameters { key_set, problem })?);
+        }
+        let first = first.into_iter().map(|first| first.expect("a checked plan uses each of its key sets")).collect();
+        Ok(Contexts { stages, first })
     }
 
     /// The context of server stage `index`.
@@ -50,6 +44,6 @@ impl Contexts {
 
     /// A context for making and reading the keys of each key set, in order.
     pub fn key_sets(&self) -> impl Iterator<Item = &Context> {
-        self.widest.iter().map(|&stage| &self.stages[stage])
+        self.first.iter().map(|&stage| &self.stages[stage])
     }
 }

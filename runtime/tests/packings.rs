@@ -113,7 +113,7 @@ fn plan_of(operator: &Linear, packing: Packing, weights: &LayerWeights) -> Optio
             plaintext_modulus: t,
             request_dropped_bits: if widths.len() == 1 { 4 } else { 0 },
             // Three bits more than the rounding of c1 and of c0 needs.
-            reply_bits: bits_of(t) + 8 + ring_degree.ilog2() / 2,
+            reply_modulus: primes(bits_of(t) + 8 + ring_degree.ilog2() / 2, 0)?,
             reply_dropped_bits: 5,
         };
         let parameters = Parameters { keys, stage };

@@ -13,7 +13,7 @@ use chococ_plans::evaluation::Evaluation;
 use chococ_plans::network::LinearLayer;
 use chococ_plans::noise::{Budget, EncryptionKey, Profile, TAIL, estimate, key_switch_variance};
 use chococ_plans::packing::layout::Layout;
-use chococ_plans::params::{EXACT_PRODUCT_BITS, KeyParameters, Parameters, SECRET_VARIANCE, StageParameters, bits_of};
+use chococ_plans::params::{KeyParameters, Parameters, SECRET_VARIANCE, StageParameters, bits_of};
 use chococ_plans::primes::{ntt_primes_below, ntt_primes_from};
 use chococ_plans::security::largest_log2_modulus;
 
@@ -30,7 +30,7 @@ const MOST_BITS: u32 = 400;
 const MOST_DROPPED: u32 = 8;
 
 /// How much wider than the narrowest possible reply one is worth trying, to leave out more of its low bits.
-const WIDER_REPLIES: u32 = 3;
+const WIDER_REPLIES: usize = 3;
 
 /// Digits of key switching that are tried: more are more work, and more bytes of keys.
 const MOST_DIGITS: u32 = 4;
@@ -58,7 +58,7 @@ pub struct Demand<'a> {
 
 /// Finds the parameters that cost the fewest bytes; Err with the best noise budget that could be had.
 pub fn choose_parameters(demand: &Demand<'_>) -> Result<(Parameters, Budget), f64> {
-    let mut pool = PrimePool { ring_degree: demand.ring_degree, known: BTreeMap::new() };
+    let mut pool = PrimePool::new(demand.ring_degree);
     let t_bits = bits_of(demand.plaintext_modulus);
     let narrowest = narrowest_reply(demand);
     let most = if demand.one_prime { WIDEST_BITS } else { MOST_BITS };
@@ -71,7 +71,7 @@ pub fn choose_parameters(demand: &Demand<'_>) -> Result<(Parameters, Budget), f6
             break;
         }
         for keys in moduli(demand, &mut pool, modulus_bits) {
-            match shortened(demand, keys, narrowest) {
+            match shortened(demand, &mut pool, keys, narrowest) {
                 Ok((bits, parameters, budget)) => {
                     if best.as_ref().is_none_or(|&(least, ..)| bits < least) {
                         best = Some((bits, parameters, budget));
@@ -91,8 +91,9 @@ pub fn under_keys(demand: &Demand<'_>, keys: &KeyParameters) -> Option<(Paramete
         && (keys.key_switching_prime.is_some() || !demand.switches)
         && (keys.ciphertext_primes.len() == 1 || !demand.one_prime)
         && keys.ciphertext_primes.iter().all(|&prime| !t.is_multiple_of(prime));
-    let shortened = serves.then(|| shortened(demand, keys.clone(), narrowest_reply(demand)).ok()).flatten();
-    shortened.map(|(_, parameters, budget)| (parameters, budget))
+    let mut pool = PrimePool::new(demand.ring_degree);
+    let found = serves.then(|| shortened(demand, &mut pool, keys.clone(), narrowest_reply(demand)).ok()).flatten();
+    found.map(|(_, parameters, budget)| (parameters, budget))
 }
 
 impl<'a> Demand<'a> {
@@ -124,7 +125,8 @@ impl<'a> Demand<'a> {
 
     fn bits_of(&self, keys: &KeyParameters, stage: StageParameters) -> usize {
         let modulus_bits: u32 = keys.ciphertext_primes.iter().map(|&prime| bits_of(prime)).sum();
-        let StageParameters { request_dropped_bits, reply_bits, reply_dropped_bits, .. } = stage;
+        let StageParameters { request_dropped_bits, reply_modulus, reply_dropped_bits, .. } = stage;
+        let reply_bits = bits_of(reply_modulus);
         self.bits(modulus_bits - request_dropped_bits, reply_bits, reply_bits - reply_dropped_bits)
     }
 }
@@ -176,16 +178,21 @@ fn narrowest_reply(demand: &Demand<'_>) -> u32 {
 /// Leaves out of requests and replies what noise allows, for the fewest bits; Err with the budget where none is left.
 ///
 /// No reply narrower than `narrowest` will do.
-fn shortened(demand: &Demand<'_>, keys: KeyParameters, narrowest: u32) -> Result<(usize, Parameters, Budget), f64> {
+fn shortened(
+    demand: &Demand<'_>,
+    pool: &mut PrimePool,
+    keys: KeyParameters,
+    narrowest: u32,
+) -> Result<(usize, Parameters, Budget), f64> {
     let droppable = if keys.ciphertext_primes.len() == 1 { MOST_DROPPED } else { 0 };
     let droppable = droppable.min(bits_of(keys.ciphertext_primes[0]) - 1);
+    let widest = pool.largest(WIDEST_BITS, &[]).expect("there are primes of 60 bits for every ring degree");
     let stage = StageParameters {
         plaintext_modulus: demand.plaintext_modulus,
         request_dropped_bits: 0,
-        reply_bits: EXACT_PRODUCT_BITS - demand.ring_degree.ilog2(),
+        reply_modulus: widest,
         reply_dropped_bits: 0,
     };
-    let widest = stage.reply_bits;
     let mut tried = Parameters { keys, stage };
     let budget = |parameters: &Parameters| estimate(parameters, demand.profile, EncryptionKey::Secret);
     let before = budget(&tried).reply_bits;
@@ -194,20 +201,21 @@ fn shortened(demand: &Demand<'_>, keys: KeyParameters, narrowest: u32) -> Result
     }
     let mut best: Option<(usize, StageParameters)> = None;
     for request_dropped_bits in 0..=droppable {
-        let with_reply = |reply_bits, reply_dropped_bits| StageParameters {
+        let with_reply = |reply_modulus, reply_dropped_bits| StageParameters {
             request_dropped_bits,
-            reply_bits,
+            reply_modulus,
             reply_dropped_bits,
             ..stage
         };
-        let fits = |tried: &mut Parameters, reply_bits, reply_dropped_bits| {
-            tried.stage = with_reply(reply_bits, reply_dropped_bits);
+        let fits = |tried: &mut Parameters, reply_modulus, reply_dropped_bits| {
+            tried.stage = with_reply(reply_modulus, reply_dropped_bits);
             budget(tried).reply_bits >= 0.0
         };
-        let Some(first) = (narrowest.max(2)..=widest).find(|&bits| fits(&mut tried, bits, 0)) else { break };
-        for reply_bits in first..=(first + WIDER_REPLIES).min(widest) {
-            let dropped = (0..reply_bits).take_while(|&dropped| fits(&mut tried, reply_bits, dropped)).last();
-            let stage = with_reply(reply_bits, dropped.unwrap_or(0));
+        let mut replies = (narrowest.max(2)..=WIDEST_BITS).filter_map(|bits| pool.largest(bits, &[]));
+        let Some(first) = replies.find(|&modulus| fits(&mut tried, modulus, 0)) else { break };
+        for modulus in [first].into_iter().chain(replies.take(WIDER_REPLIES)) {
+            let dropped = (0..bits_of(modulus)).take_while(|&dropped| fits(&mut tried, modulus, dropped)).last();
+            let stage = with_reply(modulus, dropped.unwrap_or(0));
             let bits = demand.bits_of(&tried.keys, stage);
             if best.is_none_or(|(least, _)| bits < least) {
                 best = Some((bits, stage));
@@ -227,6 +235,10 @@ struct PrimePool {
 }
 
 impl PrimePool {
+    fn new(ring_degree: usize) -> PrimePool {
+        PrimePool { ring_degree, known: BTreeMap::new() }
+    }
+
     /// The largest prime of exactly `bits` bits that is not taken.
     fn largest(&mut self, bits: u32, taken: &[u64]) -> Option<u64> {
         // No parameters have more primes of one width than this leaves to choose from.
@@ -286,23 +298,23 @@ mod tests {
 
     /// Every modulus and every width of requests and replies: what the search must not be worse than.
     fn cheapest(demand: &Demand<'_>) -> Option<usize> {
-        let mut pool = PrimePool { ring_degree: demand.ring_degree, known: BTreeMap::new() };
+        let mut pool = PrimePool::new(demand.ring_degree);
         let moduli = (2..=90).flat_map(|bits| moduli(demand, &mut pool, bits)).collect::<Vec<_>>();
         let plaintext_modulus = demand.plaintext_modulus;
+        let replies: Vec<u64> = (2..=40).filter_map(|bits| pool.largest(bits, &[])).collect();
         let fits = moduli.iter().flat_map(|keys| {
             let droppable = if keys.ciphertext_primes.len() == 1 { MOST_DROPPED } else { 0 };
-            let widest = EXACT_PRODUCT_BITS - demand.ring_degree.ilog2();
-            let stages = (0..=droppable).flat_map(move |request_dropped_bits| {
-                (2..=widest).flat_map(move |reply_bits| {
-                    (0..reply_bits.min(12)).map(move |reply_dropped_bits| StageParameters {
+            let stages = (0..=droppable).flat_map(|request_dropped_bits| {
+                replies.iter().flat_map(move |&reply_modulus| {
+                    (0..bits_of(reply_modulus).min(12)).map(move |reply_dropped_bits| StageParameters {
                         plaintext_modulus,
                         request_dropped_bits,
-                        reply_bits,
+                        reply_modulus,
                         reply_dropped_bits,
                     })
                 })
             });
-            stages.map(|stage| Parameters { keys: keys.clone(), stage })
+            stages.map(|stage| Parameters { keys: keys.clone(), stage }).collect::<Vec<_>>()
         });
         let budget = |parameters: &Parameters| estimate(parameters, demand.profile, EncryptionKey::Secret).reply_bits;
         let fits = fits.filter(|parameters| {

@@ -1,7 +1,7 @@
 //! Checks encryption parameters: that they work, and that they are secure.
 
 use crate::check::PlanError;
-use crate::params::{EXACT_PRODUCT_BITS, KeyParameters, Parameters, bits_of};
+use crate::params::{KeyParameters, Parameters, bits_of};
 use crate::primes::is_prime;
 use crate::security;
 
@@ -29,7 +29,7 @@ pub(super) fn check_keys(key_set: usize, keys: &KeyParameters) -> Result<(), Pla
     let mut all = primes.clone();
     all.extend(keys.key_switching_prime);
     for (index, &prime) in all.iter().enumerate() {
-        if prime >> LARGEST_PRIME_BITS != 0 || prime % (2 * ring_degree as u64) != 1 || !is_prime(prime) {
+        if !has_transform(prime, ring_degree) {
             return wrong(format!(
                 "{prime} is no prime below 2^{LARGEST_PRIME_BITS} that is 1 modulo {}",
                 2 * ring_degree
@@ -63,9 +63,19 @@ pub(super) fn check_stage(parameters: &Parameters, slots: bool) -> Result<(), St
     if dropped >= narrowest || dropped > 0 && primes.len() > 1 {
         return Err(format!("requests that leave out {dropped} bits of {} primes", primes.len()));
     }
-    let (kept, dropped) = (stage.reply_bits, stage.reply_dropped_bits);
-    if dropped >= kept || kept + keys.ring_degree.ilog2() > EXACT_PRODUCT_BITS {
-        return Err(format!("replies of {kept} bits that leave out {dropped}"));
+    let (modulus, dropped) = (stage.reply_modulus, stage.reply_dropped_bits);
+    if !has_transform(modulus, keys.ring_degree) {
+        return Err(format!(
+            "replies modulo {modulus}, which is no prime below 2^{LARGEST_PRIME_BITS} that is 1 modulo {order}"
+        ));
+    }
+    if dropped >= bits_of(modulus) {
+        return Err(format!("replies of {} bits that leave out {dropped}", bits_of(modulus)));
     }
     Ok(())
+}
+
+/// Says whether polynomials modulo `prime` can be transformed, by the runtime's arithmetic.
+fn has_transform(prime: u64, ring_degree: usize) -> bool {
+    prime >> LARGEST_PRIME_BITS == 0 && prime % (2 * ring_degree as u64) == 1 && is_prime(prime)
 }

@@ -89,7 +89,7 @@ pub fn estimate(parameters: &Parameters, profile: &Profile, key: EncryptionKey) 
     Budget {
         fresh_bits: budget(parameters.keys.log2_q(), Noise { variance: fresh + ROUNDING, shift: 0.0 }),
         evaluated_bits: budget(parameters.keys.log2_q(), evaluated),
-        reply_bits: budget(f64::from(parameters.stage.reply_bits), replied(parameters, evaluated)),
+        reply_bits: budget(log2_reply(parameters), replied(parameters, evaluated)),
     }
 }
 
@@ -105,7 +105,7 @@ pub struct Margin {
 /// Computes the margin of the results of a stage, however small.
 pub fn margin(parameters: &Parameters, profile: &Profile, key: EncryptionKey) -> Margin {
     let Noise { variance, shift } = replied(parameters, evaluated(parameters, profile, received(parameters, key)));
-    let limit = f64::from(parameters.stage.reply_bits).exp2() / (2.0 * parameters.stage.plaintext_modulus as f64);
+    let limit = parameters.stage.reply_modulus as f64 / (2.0 * parameters.stage.plaintext_modulus as f64);
     Margin { at_best: limit / variance.sqrt(), at_worst: (limit - shift) / variance.sqrt() }
 }
 
@@ -126,8 +126,12 @@ fn evaluated(parameters: &Parameters, profile: &Profile, fresh: f64) -> Noise {
     }
 }
 
+fn log2_reply(parameters: &Parameters) -> f64 {
+    (parameters.stage.reply_modulus as f64).log2()
+}
+
 fn replied(parameters: &Parameters, evaluated: Noise) -> Noise {
-    let kept = (f64::from(parameters.stage.reply_bits) - parameters.keys.log2_q()).exp2();
+    let kept = (log2_reply(parameters) - parameters.keys.log2_q()).exp2();
     // The rounding of c1 meets the secret, that of c0 includes the bits that are dropped.
     let rounding = dropped_bits(parameters.stage.reply_dropped_bits)
         + ROUNDING * parameters.keys.ring_degree as f64 * SECRET_VARIANCE;

@@ -39,7 +39,7 @@ pub fn small_plan() -> (Plan, Weights) {
         stage: StageParameters {
             plaintext_modulus: 40_961,
             request_dropped_bits: 0,
-            reply_bits: 26,
+            reply_modulus: 67_084_289,
             reply_dropped_bits: 4,
         },
     };

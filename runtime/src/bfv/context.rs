@@ -7,8 +7,8 @@ use super::factor::{Factor, inverse};
 use crate::math::modulus::Modulus;
 use crate::math::ntt::Ntt;
 use crate::math::poly::Ring;
-use chococ_plans::params::{EXACT_PRODUCT_BITS, KeyParameters, Parameters, StageParameters};
-use chococ_plans::primes::{is_prime, ntt_primes_below};
+use chococ_plans::params::{KeyParameters, Parameters, StageParameters, bits_of};
+use chococ_plans::primes::is_prime;
 
 /// What makes numbers unfit to compute with.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -44,23 +44,13 @@ pub enum ParameterError {
     /// Key switching cannot cut residues into such digits.
     #[error("digits of {0} bits; there must be 1 to 60")]
     DigitBits(u32),
-    /// A stage's replies are wider than those of the context whose transforms it would share.
-    #[error("replies of {wider} bits, and transforms for {most}")]
-    WiderReply {
-        /// The stage's.
-        wider: u32,
-        /// The context's.
-        most: u32,
-    },
-    /// A reply keeps no bits, or more than its decryption computes with.
-    #[error("a reply keeps {reply_bits} bits, less {dropped} of c0; at this ring degree there may be {most}")]
+    /// A reply leaves out all bits of c0, or more.
+    #[error("replies of {bits} bits that leave out {dropped} of c0")]
     ReplyBits {
-        /// w.
-        reply_bits: u32,
+        /// Of the reply's prime.
+        bits: u32,
         /// Low bits of c0 that are left out.
         dropped: u32,
-        /// What decryption takes.
-        most: u32,
     },
 }
 
@@ -92,19 +82,14 @@ pub(super) struct Level {
 /// Security is not judged here: tests compute with toys. `chococ_plans` checks it for plans.
 pub struct Context {
     parameters: Parameters,
-    transforms: Arc<Transforms>,
+    /// Over the ciphertext primes, then the special prime where there is one.
+    ring: Arc<Ring>,
     /// In the order of the ring's primes.
     residues: Vec<Residue>,
     levels: Vec<Level>,
     encoder: Option<Encoder>,
-}
-
-/// What contexts share that differ in a stage's own parameters alone.
-struct Transforms {
-    /// Over the ciphertext primes, then the special prime where there is one.
-    ring: Ring,
-    /// The transform by which a reply's c1 s is computed exactly.
-    exact: Ntt,
+    /// The transform under the prime that replies are switched to.
+    reply: Ntt,
 }
 
 impl Context {
@@ -123,34 +108,31 @@ impl Context {
             parameters.keys.ciphertext_primes.iter().chain(&parameters.keys.key_switching_prime).copied().collect();
         (0..primes.len()).try_for_each(|i| check_prime(parameters.keys.ring_degree, &primes, i))?;
         let ring = Ring::new(parameters.keys.ring_degree, &primes).expect("each prime is 1 modulo 2N");
-        let exact = exact_transform(parameters);
-        Self::over(Arc::new(Transforms { ring, exact }), parameters.clone())
+        Self::over(Arc::new(ring), parameters.clone())
     }
 
     /// Returns the context of another stage under the same keys, which shares this one's transforms.
     ///
-    /// Secret and Galois keys of either context are those of the other, where the first one's replies are the wider.
+    /// Secret and Galois keys of either context serve the other.
     ///
     /// # Errors
-    /// The first [`ParameterError`] found; [`ParameterError::WiderReply`], where this context's replies are narrower.
+    /// The first [`ParameterError`] found.
     pub fn of_stage(&self, stage: StageParameters) -> Result<Self, ParameterError> {
         let parameters = Parameters { keys: self.parameters.keys.clone(), stage };
         check_stage(&parameters)?;
-        let (wider, most) = (stage.reply_bits, self.parameters.stage.reply_bits);
-        if wider > most {
-            return Err(ParameterError::WiderReply { wider, most });
-        }
-        Self::over(self.transforms.clone(), parameters)
+        Self::over(self.ring.clone(), parameters)
     }
 
-    fn over(transforms: Arc<Transforms>, parameters: Parameters) -> Result<Self, ParameterError> {
-        let (ring, t) = (&transforms.ring, parameters.stage.plaintext_modulus);
+    fn over(ring: Arc<Ring>, parameters: Parameters) -> Result<Self, ParameterError> {
+        let t = parameters.stage.plaintext_modulus;
         let residues = (0..ring.moduli().len()).map(|i| Residue::new(ring.moduli(), i, t)).collect::<Result<_, _>>()?;
         let levels =
             (1..=parameters.keys.ciphertext_primes.len()).map(|level| Level::new(&ring.moduli()[..level], t)).collect();
         // The encoder would take a composite for a field.
         let encoder = if is_prime(t) { Encoder::new(parameters.keys.ring_degree, t) } else { None };
-        Ok(Self { parameters, transforms, residues, levels, encoder })
+        let reply = Ntt::new(parameters.keys.ring_degree, Modulus::new(parameters.stage.reply_modulus))
+            .expect("the prime is 1 modulo 2N");
+        Ok(Self { parameters, ring, residues, levels, encoder, reply })
     }
 
     /// Returns the parameters the context was made from.
@@ -182,22 +164,22 @@ impl Context {
     ///
     /// A ciphertext of a lower level belongs to its first primes.
     pub fn ring(&self) -> &Ring {
-        &self.transforms.ring
+        &self.ring
     }
 
     /// Returns the modulus of residue i; the special prime is residue k.
     pub(super) fn modulus(&self, i: usize) -> Modulus {
-        self.transforms.ring.moduli()[i]
+        self.ring.moduli()[i]
     }
 
     /// Returns the transform of residue i.
     pub(super) fn ntt(&self, i: usize) -> &Ntt {
-        &self.transforms.ring.ntts()[i]
+        &self.ring.ntts()[i]
     }
 
-    /// Returns a prime that no coefficient of a reply's c1 s reaches, centred, and its transform.
-    pub(super) fn exact(&self) -> (Modulus, &Ntt) {
-        (self.transforms.exact.modulus(), &self.transforms.exact)
+    /// Returns the prime that replies are switched to, and its transform.
+    pub(super) fn reply(&self) -> (Modulus, &Ntt) {
+        (self.reply.modulus(), &self.reply)
     }
 
     /// Says whether there is a special prime, hence whether ciphertexts can be rotated.
@@ -258,15 +240,6 @@ impl Level {
     }
 }
 
-/// Prepares the transform for c1 s: coefficients of c1 are at most 2^(w-1), of s at most 1, so those of the product at
-/// most N 2^(w-1). A prime of 50 bits is the fastest, one of 60 the largest.
-fn exact_transform(parameters: &Parameters) -> Ntt {
-    let n = parameters.keys.ring_degree;
-    let bits = if parameters.stage.reply_bits + n.ilog2() < 50 { 50 } else { EXACT_PRODUCT_BITS + 1 };
-    let prime = ntt_primes_below(bits, n).next().expect("there are primes of 50 and 60 bits for every ring degree");
-    Ntt::new(n, Modulus::new(prime)).expect("the prime is 1 modulo 2N")
-}
-
 /// Tells the allocator to expect large blocks.
 ///
 /// Evaluation allocates and frees polynomials all the time. glibc at first maps blocks from 128 KiB on from the system
@@ -299,13 +272,14 @@ fn check_keys(keys: &KeyParameters) -> Result<(), ParameterError> {
 
 /// Checks a stage's own parameters.
 fn check_stage(parameters: &Parameters) -> Result<(), ParameterError> {
-    let StageParameters { plaintext_modulus, reply_bits, reply_dropped_bits: dropped, .. } = parameters.stage;
+    let StageParameters { plaintext_modulus, reply_modulus, reply_dropped_bits: dropped, .. } = parameters.stage;
     if !(2..1 << 60).contains(&plaintext_modulus) {
         return Err(ParameterError::PlaintextModulus(plaintext_modulus));
     }
-    let most = EXACT_PRODUCT_BITS - parameters.keys.ring_degree.ilog2();
-    if reply_bits > most || dropped >= reply_bits {
-        return Err(ParameterError::ReplyBits { reply_bits, dropped, most });
+    check_prime(parameters.keys.ring_degree, &[reply_modulus], 0)?;
+    let bits = bits_of(reply_modulus);
+    if dropped >= bits {
+        return Err(ParameterError::ReplyBits { bits, dropped });
     }
     Ok(())
 }
@@ -336,7 +310,7 @@ mod tests {
             },
             stage: StageParameters {
                 request_dropped_bits: 0,
-                reply_bits: 20,
+                reply_modulus: 1_048_529,
                 reply_dropped_bits: 0,
                 plaintext_modulus: 17,
             },
@@ -374,9 +348,10 @@ mod tests {
         assert_eq!(refusal(|p| p.keys.ciphertext_primes[1] = 113), E::RepeatedPrime(113));
         assert_eq!(refusal(|p| p.keys.digit_bits = 0), E::DigitBits(0));
         assert_eq!(refusal(|p| p.stage.plaintext_modulus = 1), E::PlaintextModulus(1));
-        let replies = |reply_bits, dropped| E::ReplyBits { reply_bits, dropped, most: 56 };
-        assert_eq!(refusal(|p| p.stage.reply_bits = 57), replies(57, 0));
-        assert_eq!(refusal(|p| p.stage.reply_dropped_bits = 20), replies(20, 20));
+        let bits = E::ReplyBits { bits: 20, dropped: 20 };
+        assert_eq!(refusal(|p| p.stage.reply_dropped_bits = 20), bits);
+        let composite = E::NoTransform { prime: 33, double_degree: 16 };
+        assert_eq!(refusal(|p| p.stage.reply_modulus = 33), composite);
         for prime in [0, 2, 33, 101, (1 << 61) - 1] {
             let expected = E::NoTransform { prime, double_degree: 16 };
             assert_eq!(refusal(|p| p.keys.ciphertext_primes[0] = prime), expected);

@@ -39,24 +39,33 @@ fn times_secret(context: &Context, secret: &SecretKey, c1: &Poly<Evaluations>) -
 pub(super) fn unscale(context: &Context, phase: &Poly<Coefficients>) -> Plaintext {
     let modulus = context.modulus(0).value();
     let coefficients = if phase.residue_count() == 1 && modulus < 1 << 32 && context.plaintext_modulus() < modulus {
-        unscale_short(modulus, context.plaintext_modulus(), phase.residue(0))
+        let mut scaled = phase.residue(0).to_vec();
+        unscale_short(modulus, context.plaintext_modulus(), &mut scaled);
+        scaled
     } else {
         unscale_long(context, phase)
     };
     Plaintext::from_reduced(coefficients)
 }
 
+/// Replaces each x modulo one prime q by round(tx/q) modulo t.
+pub(super) fn unscale_one(modulus: u64, plaintext_modulus: u64, words: &mut [u64]) {
+    if modulus < 1 << 32 && plaintext_modulus < modulus {
+        return unscale_short(modulus, plaintext_modulus, words);
+    }
+    let (q, t) = (u128::from(modulus), u128::from(plaintext_modulus));
+    words.iter_mut().for_each(|word| *word = ((2 * t * u128::from(*word) + q) / (2 * q) % t) as u64);
+}
+
 /// Scales from one prime below 2^32: a multiplication by t/q in 64-bit fixed point.
 ///
 /// With c = round(2^64 t/q), x c / 2^64 is off from tx/q by at most q/2 / 2^64 < 2^-33. The low half of c takes part
 /// through its upper word only, rounded: 2^-33 more.
-fn unscale_short(modulus: u64, plaintext_modulus: u64, phase: &[u64]) -> Vec<u64> {
+fn unscale_short(modulus: u64, plaintext_modulus: u64, words: &mut [u64]) {
     let (q, t) = (u128::from(modulus), u128::from(plaintext_modulus));
     // t < q, so that c is below 2^64.
     let ratio = ((t << 65) + q) / (2 * q);
-    let mut scaled = phase.to_vec();
-    multiply_and_round(ratio as u64, plaintext_modulus, &mut scaled);
-    scaled
+    multiply_and_round(ratio as u64, plaintext_modulus, words);
 }
 
 vectorized! {
@@ -138,6 +147,7 @@ vectorized! {
 mod tests {
     use super::*;
     use chococ_plans::params::{KeyParameters, Parameters, StageParameters};
+    use chococ_plans::primes::ntt_primes_below;
     use proptest::prelude::*;
 
     fn context(ciphertext_primes: &[u64], plaintext_modulus: u64) -> Context {
@@ -150,7 +160,7 @@ mod tests {
             },
             stage: StageParameters {
                 request_dropped_bits: 0,
-                reply_bits: 20,
+                reply_modulus: 97,
                 reply_dropped_bits: 0,
                 plaintext_modulus,
             },
@@ -178,6 +188,19 @@ mod tests {
                 let exact = (2 * x * u128::from(t) + q) / (2 * q) % u128::from(t);
                 prop_assert_eq!(u128::from(m), exact);
             }
+        }
+
+        #[test]
+        fn one_prime_may_have_any_width(bits in 10u32..60, t in 2u64..1 << 40, x: u64) {
+            let q = ntt_primes_below(bits, 8).next().expect("there are primes of every width");
+            let mut words = vec![x % q, 0, q - 1, q / 2];
+            let scale = |&x: &u64| {
+                (2 * u128::from(x) * u128::from(t) + u128::from(q)) / (2 * u128::from(q)) % u128::from(t)
+            };
+            let expected: Vec<u64> = words.iter().map(scale).map(|x| x as u64).collect();
+            unscale_one(q, t, &mut words);
+            // The middle, as odd as q is, comes so near to a tie that either will do.
+            prop_assert_eq!(&words[..3], &expected[..3]);
         }
 
         #[test]

@@ -13,8 +13,8 @@ use zeroize::{Zeroize, Zeroizing};
 pub struct SecretKey {
     /// s under all primes, the special one included.
     evaluations: Poly<Evaluations>,
-    /// s under the prime of [`Context::exact`].
-    exact: Zeroizing<Vec<u64>>,
+    /// s itself.
+    ternary: Zeroizing<Vec<i8>>,
 }
 
 impl SecretKey {
@@ -22,16 +22,7 @@ impl SecretKey {
     pub fn generate(context: &Context, rng: &mut impl CryptoRng) -> Self {
         let mut ternary = Zeroizing::new(vec![0; context.ring_degree()]);
         sample::ternary(rng, &mut ternary);
-        let (modulus, ntt) = context.exact();
-        let mut exact = Zeroizing::new(vec![0; context.ring_degree()]);
-        lift_small(modulus, 1, &ternary, &mut exact);
-        ntt.forward(&mut exact);
-        Self { evaluations: small(context.ring(), 1, &ternary, context.key_residues()), exact }
-    }
-
-    /// Returns s in evaluation form under the prime of [`Context::exact`].
-    pub(super) fn exact(&self) -> &[u64] {
-        &self.exact
+        Self { evaluations: small(context.ring(), 1, &ternary, context.key_residues()), ternary }
     }
 
     /// Returns s, residue by residue, the special prime's last.
@@ -43,6 +34,29 @@ impl SecretKey {
 impl Drop for SecretKey {
     fn drop(&mut self) {
         self.evaluations.zeroize();
+    }
+}
+
+/// A secret s under the prime that the replies of one stage are switched to, in evaluation form.
+///
+/// As secret as s; it is wiped when dropped, and neither prints nor serialises.
+pub struct ReplyKey {
+    evaluations: Zeroizing<Vec<u64>>,
+}
+
+impl ReplyKey {
+    /// Takes a secret key to the replies of a stage.
+    pub fn new(context: &Context, secret: &SecretKey) -> Self {
+        let (modulus, ntt) = context.reply();
+        let mut evaluations = Zeroizing::new(vec![0; context.ring_degree()]);
+        lift_small(modulus, 1, &secret.ternary, &mut evaluations);
+        ntt.forward(&mut evaluations);
+        Self { evaluations }
+    }
+
+    /// Returns s.
+    pub(super) fn evaluations(&self) -> &[u64] {
+        &self.evaluations
     }
 }
 

@@ -34,7 +34,7 @@ fn both() -> (Context, Arc<BfvParameters>) {
         },
         stage: StageParameters {
             request_dropped_bits: 0,
-            reply_bits: 20,
+            reply_modulus: primes[0],
             reply_dropped_bits: 0,
             plaintext_modulus: PLAINTEXT_MODULUS,
         },

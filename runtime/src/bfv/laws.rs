@@ -5,6 +5,7 @@ use super::decrypt::decrypt;
 use super::encrypt::{encrypt_public, encrypt_secret};
 use super::evaluate::{add_assign, add_plain_assign, mul_plain_assign, neg_assign, sub_assign};
 use super::inner_product::inner_product;
+use super::keys::ReplyKey;
 use super::noise::measured_budget_bits;
 use super::reply::{decrypt_reply, measured_reply_budget_bits};
 use super::rotate::{apply, hoist, rotate_rows, swap_rows};
@@ -87,7 +88,12 @@ fn parameters(ring_degree: usize, bits: &[u32], special_bits: Option<u32>, digit
     let key_switching_prime = special_bits.and_then(|_| ciphertext_primes.pop());
     Parameters {
         keys: KeyParameters { ring_degree, ciphertext_primes, key_switching_prime, digit_bits },
-        stage: StageParameters { request_dropped_bits: 0, reply_bits: 35, reply_dropped_bits: 4, plaintext_modulus: t },
+        stage: StageParameters {
+            request_dropped_bits: 0,
+            reply_modulus: primes(ring_degree, &[35])[0],
+            reply_dropped_bits: 4,
+            plaintext_modulus: t,
+        },
     }
 }
 
@@ -214,21 +220,23 @@ proptest! {
         // Rounding adds at most 1/2 (1 + N) and half of what is dropped, as the secret is ternary.
         let room = (f64::from(toy.keys.ring_degree as u32 + 1) / 2.0 + f64::from(dropped).exp2() / 2.0).log2();
         let least = (2.0 * toy.stage.plaintext_modulus as f64).log2() + room;
-        let reply_bits = least.ceil() as u32 + 2 + wider;
+        let bits = (least.ceil() as u32 + 2 + wider).max(dropped + 1);
+        let reply_modulus = primes(toy.keys.ring_degree, &[bits])[0];
         let mut toy = toy;
-        toy.stage = StageParameters { reply_bits, reply_dropped_bits: dropped, ..toy.stage };
+        toy.stage = StageParameters { reply_modulus, reply_dropped_bits: dropped, ..toy.stage };
         let mut party = Party::new(&toy, seed);
         let slots = party.random_slots();
         let fresh = party.encrypt(&slots);
         let plaintext = decrypt(&party.context, &party.secret, &fresh);
         let returned: Vec<usize> = (0..toy.keys.ring_degree).rev().step_by(3).collect();
         let reply = Reply::new(&party.context, fresh, &returned);
-        prop_assert!(reply.c1.iter().all(|&c| c >> reply_bits == 0));
-        prop_assert!(reply.c0.iter().all(|&c| c >> (reply_bits - dropped) == 0));
+        prop_assert!(reply.c1.iter().all(|&c| c < reply_modulus));
+        prop_assert!(reply.c0.iter().all(|&c| c <= (reply_modulus - 1) >> dropped));
         let expected: Vec<u64> = returned.iter().map(|&position| plaintext.coefficients()[position]).collect();
-        prop_assert_eq!(decrypt_reply(&party.context, &party.secret, &reply, &returned), expected);
-        let measured = measured_reply_budget_bits(&party.context, &party.secret, &reply, &returned);
-        let limit = f64::from(reply_bits) - (2.0 * toy.stage.plaintext_modulus as f64).log2();
+        let key = ReplyKey::new(&party.context, &party.secret);
+        prop_assert_eq!(decrypt_reply(&party.context, &key, &reply, &returned), expected);
+        let measured = measured_reply_budget_bits(&party.context, &key, &reply, &returned);
+        let limit = (reply_modulus as f64).log2() - (2.0 * toy.stage.plaintext_modulus as f64).log2();
         prop_assert!((limit - room - 1.0..=limit).contains(&measured), "{} of {}", measured, limit);
     }
 
@@ -366,7 +374,8 @@ fn smoke(parameters: &Parameters) {
     let products: Vec<u64> = slots.iter().zip(&weights).map(|(a, b)| a * b % t).collect();
     let returned: Vec<usize> = (0..parameters.keys.ring_degree).collect();
     let reply = Reply::new(&party.context, ciphertext, &returned);
-    let coefficients = decrypt_reply(&party.context, &party.secret, &reply, &returned);
+    let key = ReplyKey::new(&party.context, &party.secret);
+    let coefficients = decrypt_reply(&party.context, &key, &reply, &returned);
     let plaintext = Plaintext::from_coefficients(&party.context, coefficients);
     let received = party.context.encoder().expect("t is 1 modulo 2N").decode(&plaintext);
     assert_eq!(received, rotate_slots(&products, 5, true));

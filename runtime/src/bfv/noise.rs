@@ -80,7 +80,7 @@ mod tests {
         #[test]
         fn magnitudes_are_those_of_the_centred_number(xs in prop::array::uniform8(any::<i128>()), shift in 43u32..127) {
             let primes = [97, 1_125_899_906_826_241, 1_073_692_673];
-            let context = Context::new(&Parameters { keys: KeyParameters { ring_degree: 8, ciphertext_primes: primes.to_vec(), key_switching_prime: None, digit_bits: 10 }, stage: StageParameters { request_dropped_bits: 0, reply_bits: 20, reply_dropped_bits: 0, plaintext_modulus: 17 } })
+            let context = Context::new(&Parameters { keys: KeyParameters { ring_degree: 8, ciphertext_primes: primes.to_vec(), key_switching_prime: None, digit_bits: 10 }, stage: StageParameters { request_dropped_bits: 0, reply_modulus: 97, reply_dropped_bits: 0, plaintext_modulus: 17 } })
             .expect("each prime is 1 modulo 16");
             let xs = xs.map(|x| x >> shift);
             let words = primes.iter().flat_map(|&p| xs.map(|x| x.rem_euclid(i128::from(p)) as u64)).collect();

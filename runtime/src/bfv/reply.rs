@@ -1,45 +1,48 @@
 //! Replies: ciphertexts on their way back to the client, over the smallest modulus that still decrypts.
 //!
-//! The modulus of a reply is 2^w, whatever the primes were: its coefficients are bits, of which c0 also does without
-//! the lowest, and scaling by t/2^w is a product and a shift.
+//! The modulus of a reply is one prime, whatever q was. Its c1 travels transformed, so that its product with the secret
+//! takes the client one transform; of c0 the coefficients that nobody asks for stay behind, and the low bits of the others.
 
 use super::ciphertext::Ciphertext;
 use super::context::Context;
-use super::keys::SecretKey;
-use super::lift::lift_centered;
-use super::vectorized::vectorized;
+use super::decrypt::unscale_one;
+use super::factor::subtract_once;
+use super::keys::ReplyKey;
 use crate::math::modulus::Modulus;
 use crate::math::poly::{Coefficients, Poly};
 use crate::math::vector;
 use zeroize::Zeroizing;
 
-/// A ciphertext over 2^w, in coefficients: of c0 those that are asked for, without their low bits.
+/// A ciphertext over the prime p of the replies.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reply {
-    /// Of c0 the coefficients that travel, each of w less the dropped bits.
+    /// Of c0 the coefficients that are asked for, without their low bits.
     pub c0: Vec<u64>,
-    /// All N coefficients of c1, of w bits.
+    /// c1 in evaluation form.
     pub c1: Vec<u64>,
 }
 
 impl Reply {
-    /// Switches a ciphertext to the modulus 2^w: each c becomes round(2^w c / q), of c0 to the bits that are kept.
+    /// Switches a ciphertext to the modulus p: each c becomes p c / q, rounded, of c0 cut to the bits that are kept.
     ///
-    /// `returned` lists the coefficients of c0 that travel. The message stays, since its scale q/t becomes 2^w/t; the
-    /// noise shrinks by 2^w/q and gains a rounding of variance 2N/36 for c1, 4^dropped/12 for c0.
+    /// `returned` lists the coefficients of c0 that travel. The message stays, since its scale q/t becomes p/t; the
+    /// noise shrinks by p/q and gains a rounding of variance 2N/36 for c1, 4^dropped/12 for c0.
     pub fn new(context: &Context, ciphertext: Ciphertext, returned: &[usize]) -> Reply {
-        let parameters = context.parameters();
-        let bits = parameters.stage.reply_bits;
-        let c0 = rounded(context, &context.ring().inverse(ciphertext.c0), bits - parameters.stage.reply_dropped_bits);
-        let c1 = rounded(context, &context.ring().inverse(ciphertext.c1), bits);
-        Reply { c0: returned.iter().map(|&position| c0[position]).collect(), c1 }
+        let dropped = context.parameters().stage.reply_dropped_bits;
+        let (modulus, ntt) = context.reply();
+        let c0 = fractions(context, &context.ring().inverse(ciphertext.c0));
+        let c0 = returned.iter().map(|&position| scaled(c0[position], modulus.value(), dropped)).collect();
+        let mut c1 = fractions(context, &context.ring().inverse(ciphertext.c1));
+        c1.iter_mut().for_each(|c| *c = scaled(*c, modulus.value(), 0));
+        ntt.forward(&mut c1);
+        Reply { c0, c1 }
     }
 }
 
-/// Returns round(2^bits x / q) modulo 2^bits for each coefficient x.
+/// Returns x / q for each coefficient x, in units of 2^-64, at most 2 of them a residue short.
 ///
-/// With y_i = x (q/q_i)^-1 mod q_i, x/q is the sum of y_i/q_i up to an integer: in units of 2^-64, words that wrap.
-fn rounded(context: &Context, poly: &Poly<Coefficients>, bits: u32) -> Vec<u64> {
+/// With y_i = x (q/q_i)^-1 mod q_i, x/q is the sum of y_i/q_i up to an integer: words that wrap.
+fn fractions(context: &Context, poly: &Poly<Coefficients>) -> Vec<u64> {
     let level = context.level(poly.residue_count());
     let mut fractions = vec![0u64; poly.ring_degree()];
     let mut shares = vec![0; poly.ring_degree()];
@@ -48,8 +51,6 @@ fn rounded(context: &Context, poly: &Poly<Coefficients>, bits: u32) -> Vec<u64> 
         vector::scalar_mul_assign(context.modulus(i), &mut shares, factor.value());
         add_fractions(context.modulus(i), &shares, &mut fractions);
     }
-    let (half, shift) = (1 << (u64::BITS - 1 - bits), u64::BITS - bits);
-    fractions.iter_mut().for_each(|fraction| *fraction = fraction.wrapping_add(half) >> shift);
     fractions
 }
 
@@ -63,110 +64,90 @@ fn add_fractions(modulus: Modulus, shares: &[u64], fractions: &mut [u64]) {
     }
 }
 
+/// Returns p times a fraction: to the nearest integer if no bits are dropped, else cut to those above.
+fn scaled(fraction: u64, p: u64, dropped: u32) -> u64 {
+    let product = u128::from(fraction) * u128::from(p);
+    match dropped {
+        // p itself stands for 0.
+        0 => subtract_once(((product + (1 << 63)) >> 64) as u64, p),
+        dropped => (product >> (64 + dropped)) as u64,
+    }
+}
+
 /// Decrypts a reply: the results modulo t, in the order of `returned`.
-///
-/// c1 s is computed exactly, as the integers that its coefficients are, by a prime that none of them reaches: two
-/// transforms and a product. The rest is arithmetic modulo 2^w.
-pub fn decrypt_reply(context: &Context, secret: &SecretKey, reply: &Reply, returned: &[usize]) -> Vec<u64> {
-    let mut results = phase(context, secret, reply, returned);
-    let t = context.plaintext_modulus();
-    unscale(t, context.parameters().stage.reply_bits, &mut results);
+pub fn decrypt_reply(context: &Context, key: &ReplyKey, reply: &Reply, returned: &[usize]) -> Vec<u64> {
+    let mut results = phase(context, key, reply, returned);
+    unscale_one(context.reply().0.value(), context.plaintext_modulus(), &mut results);
     std::mem::take(&mut *results)
 }
 
-/// Measures how many more bits of noise a reply can take: log2(2^w/(2t)) - log2(largest noise of a result).
+/// Measures how many more bits of noise a reply can take: log2(p/(2t)) - log2(largest noise of a result).
 ///
 /// It depends on the secret key and on the errors drawn: it is for tests and reports, and never travels.
-pub fn measured_reply_budget_bits(context: &Context, secret: &SecretKey, reply: &Reply, returned: &[usize]) -> f64 {
-    let phase = phase(context, secret, reply, returned);
-    let (t, bits) = (context.plaintext_modulus(), context.parameters().stage.reply_bits);
+pub fn measured_reply_budget_bits(context: &Context, key: &ReplyKey, reply: &Reply, returned: &[usize]) -> f64 {
+    let phase = phase(context, key, reply, returned);
+    let (t, p) = (context.plaintext_modulus(), context.reply().0.value());
     let mut messages = phase.clone();
-    unscale(t, bits, &mut messages);
+    unscale_one(p, t, &mut messages);
     let noise = phase.iter().zip(messages.iter()).map(|(&x, &message)| {
-        let scaled = ((u128::from(message) << (bits + 1)) + u128::from(t)) / (2 * u128::from(t));
-        let distance = x.wrapping_sub(scaled as u64) & mask(bits);
-        distance.min((1 << bits) - distance)
+        let scaled = (2 * u128::from(p) * u128::from(message) + u128::from(t)) / (2 * u128::from(t));
+        let distance = (x + p - scaled as u64) % p;
+        distance.min(p - distance)
     });
     let largest = noise.max().unwrap_or(0).max(1);
-    f64::from(bits) - (t as f64).log2() - 1.0 - (largest as f64).log2()
+    (p as f64 / t as f64).log2() - 1.0 - (largest as f64).log2()
 }
 
-/// Returns c0 + c1 s modulo 2^w, where `returned` says.
-fn phase(context: &Context, secret: &SecretKey, reply: &Reply, returned: &[usize]) -> Zeroizing<Vec<u64>> {
-    let (bits, dropped) = (context.parameters().stage.reply_bits, context.parameters().stage.reply_dropped_bits);
-    let (modulus, ntt) = context.exact();
+/// Returns c0 + c1 s modulo p, where `returned` says. What c0 was cut by counts as half of what it may have been.
+fn phase(context: &Context, key: &ReplyKey, reply: &Reply, returned: &[usize]) -> Zeroizing<Vec<u64>> {
+    let dropped = context.parameters().stage.reply_dropped_bits;
+    let (modulus, ntt) = context.reply();
+    let (p, middle) = (modulus.value(), (1 << dropped) / 2);
     let mut product = Zeroizing::new(vec![0; context.ring_degree()]);
-    lift_centered(1 << bits, modulus, &reply.c1, &mut product);
-    ntt.forward(&mut product);
-    vector::mul_assign(modulus, &mut product, secret.exact());
+    vector::pointwise_mul(modulus, &reply.c1, key.evaluations(), &mut product);
     ntt.inverse(&mut product);
     let gathered = returned.iter().zip(&reply.c0).map(|(&position, &c0)| {
-        let x = product[position];
-        // Above half the prime stands a negative number; modulo 2^w, less the prime.
-        let above = ((modulus.value() / 2).wrapping_sub(x) as i64 >> 63) as u64;
-        x.wrapping_sub(modulus.value() & above).wrapping_add(c0 << dropped) & mask(bits)
+        // Below 2p and half of 2^dropped.
+        let sum = (c0 << dropped) + middle + product[position];
+        subtract_once(subtract_once(sum, p), p)
     });
     Zeroizing::new(gathered.collect())
-}
-
-fn mask(bits: u32) -> u64 {
-    (1 << bits) - 1
-}
-
-/// Replaces each x, of `bits` bits, by round(t x / 2^bits) modulo t.
-fn unscale(t: u64, bits: u32, words: &mut [u64]) {
-    if bits + (u64::BITS - t.leading_zeros()) < u64::BITS {
-        unscale_short(t, bits, words);
-    } else {
-        let half = 1u128 << (bits - 1);
-        for word in words {
-            let scaled = ((u128::from(*word) * u128::from(t) + half) >> bits) as u64;
-            *word = super::factor::subtract_once(scaled, t);
-        }
-    }
-}
-
-vectorized! {
-    /// As [`unscale`], where no product is beyond a word.
-    fn unscale_short(t: u64, bits: u32, words: &mut [u64]) {
-        let half = 1 << (bits - 1);
-        for word in words {
-            *word = super::factor::subtract_once((*word * t + half) >> bits, t);
-        }
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use chococ_plans::params::{KeyParameters, Parameters, StageParameters};
+    use chococ_plans::primes::ntt_primes_below;
     use proptest::prelude::*;
 
     proptest! {
         #[test]
-        fn scaling_is_division_of_long_integers(t in 2u64..1 << 40, bits in 10u32..52, x: u64) {
-            let mut words = vec![x & mask(bits), 0, mask(bits)];
-            let expected: Vec<u64> = words
-                .iter()
-                .map(|&x| (((2 * u128::from(x) * u128::from(t) + (1 << bits)) >> (bits + 1)) % u128::from(t)) as u64)
-                .collect();
-            unscale(t, bits, &mut words);
-            prop_assert_eq!(words, expected);
-        }
-
-        #[test]
-        fn switching_is_rounding(xs in prop::array::uniform8(any::<u128>()), bits in 5u32..45, level in 1usize..=3) {
-            let primes = [1_125_899_906_826_241, 97, 1_073_692_673];
-            let context = Context::new(&Parameters { keys: KeyParameters { ring_degree: 8, ciphertext_primes: primes.to_vec(), key_switching_prime: None, digit_bits: 10 }, stage: StageParameters { plaintext_modulus: 17, request_dropped_bits: 0, reply_bits: bits, reply_dropped_bits: 0 } })
-            .expect("each prime is 1 modulo 16");
-            let q: u128 = primes[..level].iter().map(|&p| u128::from(p)).product();
+        fn switching_is_rounding(
+            xs in prop::array::uniform8(any::<u128>()), bits in 7u32..45, dropped in 0u32..7, level in 1usize..=3
+        ) {
+            let ciphertext_primes = vec![1_125_899_906_826_241, 97, 1_073_692_673];
+            let p = ntt_primes_below(bits, 8).next().expect("97 and larger ones");
+            let q: u128 = ciphertext_primes[..level].iter().map(|&prime| u128::from(prime)).product();
             let xs = xs.map(|x| x % q);
-            let words = primes[..level].iter().flat_map(|&p| xs.map(|x| (x % u128::from(p)) as u64)).collect();
-            for (found, x) in rounded(&context, &Poly::from_words(8, words), bits).into_iter().zip(xs) {
-                // 2^w x is below 2^45 2^87; a tie within the last bits of the fractions may fall either way.
-                let exact = (x as f64 / q as f64).fract();
-                let near = (found as f64 - exact * (1u64 << bits) as f64).rem_euclid((1u64 << bits) as f64);
-                prop_assert!(near.min((1u64 << bits) as f64 - near) < 0.51, "{found} for {x}");
+            let residues = |&prime: &u64| xs.map(|x| (x % u128::from(prime)) as u64);
+            let words = ciphertext_primes[..level].iter().flat_map(residues).collect();
+            let keys = KeyParameters { ring_degree: 8, ciphertext_primes, key_switching_prime: None, digit_bits: 10 };
+            let stage = StageParameters {
+                plaintext_modulus: 17,
+                request_dropped_bits: 0,
+                reply_modulus: p,
+                reply_dropped_bits: dropped,
+            };
+            let context = Context::new(&Parameters { keys, stage }).expect("each prime is 1 modulo 16");
+            for (fraction, x) in fractions(&context, &Poly::from_words(8, words)).into_iter().zip(xs) {
+                let found = scaled(fraction, p, dropped);
+                prop_assert!(found <= (p - 1) >> dropped);
+                // A tie within the last bits of the fractions may fall either way.
+                let exact = (x as f64 / q as f64).fract() * p as f64;
+                let received = ((found << dropped) + (1 << dropped) / 2) as f64;
+                let off = (received - exact).rem_euclid(p as f64);
+                prop_assert!(off.min(p as f64 - off) < f64::from(1u32 << dropped) / 2.0 + 0.01, "{found} for {x}");
             }
         }
     }

@@ -76,7 +76,7 @@ mod tests {
                 },
                 stage: StageParameters {
                     request_dropped_bits: 0,
-                    reply_bits: 20,
+                    reply_modulus: 97,
                     reply_dropped_bits: 0,
                     plaintext_modulus: t,
                 },

@@ -144,15 +144,15 @@ impl<'a> Inference<'a> {
         let client = self.client;
         let checked = stage(client, index);
         let CheckedStage { stage, layout, .. } = checked;
-        let (context, secret) = (client.contexts.stage(index), &client.secrets[stage.key_set]);
+        let (context, key) = (client.contexts.stage(index), &client.reply_keys[index]);
         let mut results = Vec::new();
         let (mut budget_bits, mut measuring): (Option<f64>, _) = (None, Duration::ZERO);
         for reply in reply::read(checked, index, client.fingerprint, bytes).map_err(Error::message(Kind::Reply))? {
             let (reply, returned) = reply.map_err(Error::message(Kind::Reply))?;
-            results.push(decrypt_reply(context, secret, &reply, &returned));
+            results.push(decrypt_reply(context, key, &reply, &returned));
             if client.watch.budgets {
                 let begun = Instant::now();
-                let measured = measured_reply_budget_bits(context, secret, &reply, &returned);
+                let measured = measured_reply_budget_bits(context, key, &reply, &returned);
                 budget_bits = Some(budget_bits.map_or(measured, |smallest| smallest.min(measured)));
                 measuring += begun.elapsed();
             }

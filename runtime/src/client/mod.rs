@@ -9,10 +9,10 @@ mod record;
 
 use std::sync::Arc;
 
-use chococ_plans::check::CheckedPlan;
+use chococ_plans::check::{CheckedPlan, CheckedStage};
 use rand::CryptoRng;
 
-use crate::bfv::keys::SecretKey;
+use crate::bfv::keys::{ReplyKey, SecretKey};
 use crate::contexts::Contexts;
 use crate::error::Error;
 use crate::wire::header::fingerprint;
@@ -29,6 +29,8 @@ pub struct Client {
     contexts: Contexts,
     /// One a key set.
     secrets: Vec<SecretKey>,
+    /// One a server stage.
+    reply_keys: Vec<ReplyKey>,
     watch: Watch,
 }
 
@@ -41,8 +43,14 @@ impl Client {
     /// [`Error::Parameters`], where a plan's parameters are beyond what this library computes with.
     pub fn new(plan: Arc<CheckedPlan>, rng: &mut impl CryptoRng) -> Result<Client, Error> {
         let contexts = Contexts::new(&plan)?;
-        let secrets = contexts.key_sets().map(|context| SecretKey::generate(context, rng)).collect();
-        Ok(Client { fingerprint: fingerprint(&plan), plan, contexts, secrets, watch: Watch::default() })
+        let secrets: Vec<SecretKey> = contexts.key_sets().map(|context| SecretKey::generate(context, rng)).collect();
+        let stages = plan.server_stages().enumerate();
+        let reply_key = |(index, checked): (usize, CheckedStage<'_>)| {
+            ReplyKey::new(contexts.stage(index), &secrets[checked.stage.key_set])
+        };
+        let reply_keys = stages.map(reply_key).collect();
+        let fingerprint = fingerprint(&plan);
+        Ok(Client { plan, fingerprint, contexts, secrets, reply_keys, watch: Watch::default() })
     }
 
     /// Sets what later inferences record beside times and sizes.

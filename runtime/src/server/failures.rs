@@ -24,7 +24,7 @@ use crate::bfv::context::Context;
 use crate::bfv::encode::Plaintext;
 use crate::bfv::encrypt::encrypt_secret;
 use crate::bfv::galois::{GaloisKeys, SeededGaloisKey};
-use crate::bfv::keys::SecretKey;
+use crate::bfv::keys::{ReplyKey, SecretKey};
 use crate::bfv::reply::{Reply, decrypt_reply};
 
 const RING_DEGREE: usize = 1024;
@@ -124,9 +124,10 @@ impl Party {
             inputs.push(fresh.expand(context));
         }
         let sums = self.prepared.evaluate(context, &self.keys, &inputs, &Tally::default());
+        let key = ReplyKey::new(context, &self.secret);
         let replies = sums.into_iter().enumerate().flat_map(|(output, sum)| {
             let returned = self.layout.returned(output);
-            decrypt_reply(context, &self.secret, &Reply::new(context, sum, &returned), &returned)
+            decrypt_reply(context, &key, &Reply::new(context, sum, &returned), &returned)
         });
         replies.collect()
     }
@@ -160,7 +161,7 @@ impl Sizes {
             stage: StageParameters {
                 plaintext_modulus,
                 request_dropped_bits: self.request_dropped,
-                reply_bits: self.reply,
+                reply_modulus: ntt_primes_below(self.reply, RING_DEGREE).next().expect("there are some"),
                 reply_dropped_bits: self.reply_dropped,
             },
         }

@@ -1,8 +1,9 @@
 //! Replies: of each ciphertext the coefficients of c0 that are results, without their low bits, then all of c1.
 //!
-//! The modulus is 2^w, so that every number of the right width is one.
+//! c1 travels in evaluation form, as an expanded seed does.
 
 use chococ_plans::check::CheckedStage;
+use chococ_plans::params::{StageParameters, bits_of};
 
 use super::header::{Address, Kind, MessageError};
 use super::packing;
@@ -15,7 +16,8 @@ fn address(stage: CheckedStage<'_>, index: usize, plan: [u8; 4]) -> Address {
 
 /// Writes the reply of server stage `index`.
 pub fn write(stage: CheckedStage<'_>, index: usize, plan: [u8; 4], replies: &[Reply]) -> Vec<u8> {
-    let (bits, dropped) = (stage.parameters.stage.reply_bits, stage.parameters.stage.reply_dropped_bits);
+    let StageParameters { reply_modulus, reply_dropped_bits: dropped, .. } = stage.parameters.stage;
+    let bits = bits_of(reply_modulus);
     let mut bytes = address(stage, index, plan).begin(stage.stage.cost.bytes_down);
     for reply in replies {
         packing::append(&mut bytes, &reply.c0, bits - dropped);
@@ -36,11 +38,14 @@ pub fn read<'a>(
     bytes: &'a [u8],
 ) -> Result<impl Iterator<Item = Result<(Reply, Vec<usize>), MessageError>> + use<'a>, MessageError> {
     let mut rest = address(stage, index, plan).open(bytes, stage.stage.cost.bytes_down)?;
-    let (bits, dropped) = (stage.parameters.stage.reply_bits, stage.parameters.stage.reply_dropped_bits);
+    let StageParameters { reply_modulus, reply_dropped_bits: dropped, .. } = stage.parameters.stage;
+    let bits = bits_of(reply_modulus);
     Ok((0..stage.layout.outputs()).map(move |item| {
         let returned = stage.layout.returned(item);
         let c0 = packing::take(&mut rest, returned.len(), bits - dropped, item)?;
+        packing::below(&c0, ((reply_modulus - 1) >> dropped) + 1, item)?;
         let c1 = packing::take(&mut rest, stage.parameters.keys.ring_degree, bits, item)?;
+        packing::below(&c1, reply_modulus, item)?;
         Ok((Reply { c0, c1 }, returned))
     }))
 }

@@ -1,6 +1,7 @@
 //! Noise budgets, step by step.
 
 use chococ_plans::check::CheckedPlan;
+use chococ_plans::params::bits_of;
 
 use crate::inspect::table::table;
 
@@ -14,7 +15,7 @@ pub fn show(checked: &CheckedPlan) -> String {
             stage.stage.layer.name.clone(),
             format!("{:.1}", stage.parameters.keys.log2_q()),
             less(stage.parameters.keys.log2_q().ceil() as u32, stage.parameters.stage.request_dropped_bits),
-            less(stage.parameters.stage.reply_bits, stage.parameters.stage.reply_dropped_bits),
+            less(bits_of(stage.parameters.stage.reply_modulus), stage.parameters.stage.reply_dropped_bits),
             format!("{:.1}", (stage.parameters.stage.plaintext_modulus as f64).log2()),
             format!("{:.1}", (stage.stage.layer.width() as f64).log2()),
             format!("{:.2}", budget.fresh_bits),
