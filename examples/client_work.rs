@@ -191,7 +191,7 @@ fn paper_stage<'a>(stage: CheckedStage<'a>, integers: &'a Integers) -> Result<Pa
     let stage_parameters = StageParameters {
         plaintext_modulus: plaintext_modulus.ok_or("primes do not end")?,
         request_dropped_bits: 0,
-        reply_bits: 30,
+        reply_modulus: primes(30).next().ok_or("there are some")?,
         reply_dropped_bits: 0,
     };
     let context = Context::new(&Parameters { keys, stage: stage_parameters })?;

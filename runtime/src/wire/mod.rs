@@ -8,7 +8,7 @@
 //! |---|---|---|
 //! | Galois keys | [`galois`] | for each key set with any: a seed (32 bytes), then the polynomials b of each key, ascending by automorphism |
 //! | request | [`request`] | a seed (32 bytes), then c0 of each ciphertext; ciphertext i expands c1 from stream i of the seed |
-//! | reply | [`reply`] | c0, then c1, of each ciphertext, modulo a power of two |
+//! | reply | [`reply`] | c0, then c1, of each ciphertext, modulo a prime of its own |
 //!
 //! Readers trust nothing: they compare kind, stage, count and length with the plan before they set memory aside, and
 //! every number that has a bound with it. `docs/wire.md` has the format byte by byte.
