@@ -259,11 +259,13 @@ impl Level {
 }
 
 /// Prepares the transform for c1 s: coefficients of c1 are at most 2^(w-1), of s at most 1, so those of the product at
-/// most N 2^(w-1). A prime of 50 bits is the fastest, one of 60 the largest.
+/// most N 2^(w-1). A prime of 52 - log2 N bits is the fastest, as the kernels have room for all of a transform; then one
+/// of 50 bits; one of 60 is the largest.
 fn exact_transform(parameters: &Parameters) -> Ntt {
     let n = parameters.keys.ring_degree;
-    let bits = if parameters.stage.reply_bits + n.ilog2() < 50 { 50 } else { EXACT_PRODUCT_BITS + 1 };
-    let prime = ntt_primes_below(bits, n).next().expect("there are primes of 50 and 60 bits for every ring degree");
+    let needed = parameters.stage.reply_bits + n.ilog2() + 1;
+    let bits = [52 - n.ilog2(), 50].into_iter().find(|&bits| needed <= bits).unwrap_or(EXACT_PRODUCT_BITS + 1);
+    let prime = ntt_primes_below(bits, n).next().expect("there are primes of 37 bits and more for every ring degree");
     Ntt::new(n, Modulus::new(prime)).expect("the prime is 1 modulo 2N")
 }
 

@@ -97,9 +97,7 @@ fn phase(context: &Context, secret: &SecretKey, reply: &Reply, returned: &[usize
     let (modulus, ntt) = context.exact();
     let mut product = Zeroizing::new(vec![0; context.ring_degree()]);
     lift_centered(1 << bits, modulus, &reply.c1, &mut product);
-    ntt.forward(&mut product);
-    vector::mul_assign(modulus, &mut product, secret.exact());
-    ntt.inverse(&mut product);
+    ntt.multiply(&mut product, secret.exact());
     let gathered = returned.iter().zip(&reply.c0).map(|(&position, &c0)| {
         let x = product[position];
         // Above half the prime stands a negative number; modulo 2^w, less the prime.

@@ -26,7 +26,7 @@ impl Task for Forward<'_> {
             levels(r, block, self.table, blocks + i, pair);
             let first = (blocks + i) * (block_length / pair);
             for (j, words) in block.chunks_exact_mut(pair).enumerate() {
-                last_levels(r, words, self.table, first + j);
+                finish(r, words, self.table, first + j);
             }
         }
     }
@@ -34,7 +34,7 @@ impl Task for Forward<'_> {
 
 /// Takes block `k` down to blocks of `until` words.
 #[inline(always)]
-fn levels<R: Residues>(r: R, block: &mut [u64], table: &Table, k: usize, until: usize) {
+pub fn levels<R: Residues>(r: R, block: &mut [u64], table: &Table, k: usize, until: usize) {
     let mut length = block.len();
     let mut first = k;
     if (length / until).trailing_zeros() % 2 == 1 {
@@ -80,12 +80,28 @@ fn radix_4<R: Residues>(r: R, block: &mut [u64], table: &Table, k: usize) {
     }
 }
 
-/// Finishes block `k` of two registers, and reduces it.
+/// Finishes block `k` of two registers in memory, and reduces it.
 #[inline(always)]
-fn last_levels<R: Residues>(r: R, words: &mut [u64], table: &Table, k: usize) {
+fn finish<R: Residues>(r: R, words: &mut [u64], table: &Table, k: usize) {
     let lanes = r.lanes();
     let (first, second) = words.split_at_mut(R::Lanes::LANES);
-    let (mut x, mut y) = butterfly(r, lanes.load(first), lanes.load(second), r.constant(table, k));
+    let (x, y) = last_levels(r, lanes.load(first), lanes.load(second), table, k);
+    let (x, y) = lanes.interleave(r.canonical(x), r.canonical(y));
+    lanes.store(first, x);
+    lanes.store(second, y);
+}
+
+/// Finishes block `k` of two registers: returns its even words, and its odd ones.
+#[inline(always)]
+pub fn last_levels<R: Residues>(
+    r: R,
+    first: Vector<R>,
+    second: Vector<R>,
+    table: &Table,
+    k: usize,
+) -> (Vector<R>, Vector<R>) {
+    let lanes = r.lanes();
+    let (mut x, mut y) = butterfly(r, first, second, r.constant(table, k));
     let (mut stride, mut index) = (R::Lanes::LANES, k);
     while stride > 1 {
         stride /= 2;
@@ -93,9 +109,7 @@ fn last_levels<R: Residues>(r: R, words: &mut [u64], table: &Table, k: usize) {
         (x, y) = lanes.exchange(x, y, stride);
         (x, y) = butterfly(r, x, y, r.constants(table, index, stride));
     }
-    let (x, y) = lanes.interleave(r.canonical(x), r.canonical(y));
-    lanes.store(first, x);
-    lanes.store(second, y);
+    (x, y)
 }
 
 /// Takes x, y < 2Lp to x + wy, x - wy < 2Lp.
@@ -103,5 +117,5 @@ fn last_levels<R: Residues>(r: R, words: &mut [u64], table: &Table, k: usize) {
 fn butterfly<R: Residues>(r: R, x: Vector<R>, y: Vector<R>, w: R::Constant) -> (Vector<R>, Vector<R>) {
     let lanes = r.lanes();
     let (x, y) = (r.fold(x), r.mul(y, w));
-    (lanes.add(x, y), lanes.add(x, lanes.sub(r.lazy_bound(), y)))
+    (lanes.add(x, y), lanes.add(x, lanes.sub(r.multiple_bound(), y)))
 }

@@ -26,7 +26,7 @@ impl Task for Inverse<'_> {
         for (i, block) in self.residues.chunks_exact_mut(block_length).enumerate() {
             let first = (blocks + i) * (block_length / pair);
             for (j, words) in block.chunks_exact_mut(pair).enumerate() {
-                first_levels(r, words, self.table, first + j);
+                begin(r, words, self.table, first + j);
             }
             levels(r, block, self.table, blocks + i, pair);
         }
@@ -39,7 +39,7 @@ impl Task for Inverse<'_> {
 
 /// Brings block `k` together from blocks of `from` words.
 #[inline(always)]
-fn levels<R: Residues>(r: R, block: &mut [u64], table: &Table, k: usize, from: usize) {
+pub fn levels<R: Residues>(r: R, block: &mut [u64], table: &Table, k: usize, from: usize) {
     let mut length = from;
     while 2 * length < block.len() {
         length *= 4;
@@ -82,12 +82,28 @@ fn radix_4<R: Residues>(r: R, block: &mut [u64], table: &Table, k: usize) {
     }
 }
 
-/// Brings block `k` of two registers together from reduced words.
+/// Brings block `k` of two registers in memory together from reduced words.
 #[inline(always)]
-fn first_levels<R: Residues>(r: R, words: &mut [u64], table: &Table, k: usize) {
+fn begin<R: Residues>(r: R, words: &mut [u64], table: &Table, k: usize) {
     let lanes = r.lanes();
     let (first, second) = words.split_at_mut(R::Lanes::LANES);
-    let (mut x, mut y) = lanes.deinterleave(lanes.load(first), lanes.load(second));
+    let (evens, odds) = lanes.deinterleave(lanes.load(first), lanes.load(second));
+    let (x, y) = first_levels(r, evens, odds, table, k);
+    lanes.store(first, x);
+    lanes.store(second, y);
+}
+
+/// Brings block `k` of two registers together from its even words and its odd ones, reduced.
+#[inline(always)]
+pub fn first_levels<R: Residues>(
+    r: R,
+    evens: Vector<R>,
+    odds: Vector<R>,
+    table: &Table,
+    k: usize,
+) -> (Vector<R>, Vector<R>) {
+    let lanes = r.lanes();
+    let (mut x, mut y) = (evens, odds);
     let mut stride = 1;
     while stride < R::Lanes::LANES {
         let w = r.constants(table, k * (R::Lanes::LANES / stride), stride);
@@ -95,22 +111,20 @@ fn first_levels<R: Residues>(r: R, words: &mut [u64], table: &Table, k: usize) {
         (x, y) = lanes.exchange(x, y, stride);
         stride *= 2;
     }
-    let (x, y) = butterfly(r, x, y, r.constant(table, k));
-    lanes.store(first, x);
-    lanes.store(second, y);
+    butterfly(r, x, y, r.constant(table, k))
 }
 
 /// Joins the halves of the polynomial, divides by N and reduces.
 #[inline(always)]
-fn last_level<R: Residues>(r: R, residues: &mut [u64], scale: &Table) {
+pub fn last_level<R: Residues>(r: R, residues: &mut [u64], scale: &Table) {
     let lanes = r.lanes();
     let (over_n, w_over_n) = (r.constant(scale, 0), r.constant(scale, 1));
     for [a, b] in halves(residues, R::Lanes::LANES) {
         let (x, y) = (lanes.load(a), lanes.load(b));
         let sum = r.mul(lanes.add(x, y), over_n);
         let difference = r.mul(lanes.add(x, lanes.sub(r.lazy_bound(), y)), w_over_n);
-        lanes.store(a, r.canonical(sum));
-        lanes.store(b, r.canonical(difference));
+        lanes.store(a, r.reduce_multiple(sum));
+        lanes.store(b, r.reduce_multiple(difference));
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod forward;
 mod inverse;
+mod product;
 mod roots;
 
 pub use super::kernel::Kernel;
@@ -59,7 +60,7 @@ impl Ntt {
         let scale = [over_n, modulus.mul(over_n, inverse[1])];
         let table = |constants: &[u64]| {
             let mut table = None;
-            kernel::run(kernel, modulus, Prepare { modulus, constants, table: &mut table });
+            kernel::run_transform(kernel, modulus, ring_degree, Prepare { modulus, constants, table: &mut table });
             table.expect("the task has run")
         };
         let (forward, inverse, scale) = (table(&forward), table(&inverse), table(&scale));
@@ -95,7 +96,7 @@ impl Ntt {
     /// When `residues` does not have N words.
     pub fn forward(&self, residues: &mut [u64]) {
         self.check(residues);
-        kernel::run(self.kernel, self.modulus, forward::Forward { table: &self.forward, residues });
+        self.run(forward::Forward { table: &self.forward, residues });
     }
 
     /// Transforms N reduced values into N reduced coefficients, in place.
@@ -104,7 +105,23 @@ impl Ntt {
     /// When `residues` does not have N words.
     pub fn inverse(&self, residues: &mut [u64]) {
         self.check(residues);
-        kernel::run(self.kernel, self.modulus, inverse::Inverse { table: &self.inverse, scale: &self.scale, residues });
+        self.run(inverse::Inverse { table: &self.inverse, scale: &self.scale, residues });
+    }
+
+    /// Multiplies N reduced coefficients, in place, by the polynomial that has the N reduced values `factor`: as
+    /// [`forward`](Self::forward), a product point by point and [`inverse`](Self::inverse).
+    ///
+    /// # Panics
+    /// When either does not have N words.
+    pub fn multiply(&self, residues: &mut [u64], factor: &[u64]) {
+        self.check(residues);
+        self.check(factor);
+        let tables = [&self.forward, &self.inverse, &self.scale];
+        self.run(product::Product { tables, factor, residues });
+    }
+
+    fn run(&self, task: impl Task) {
+        kernel::run_transform(self.kernel, self.modulus, self.ring_degree, task);
     }
 
     fn check(&self, residues: &[u64]) {

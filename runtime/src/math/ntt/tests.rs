@@ -106,6 +106,13 @@ fn kernels_agree_bit_for_bit() {
                     assert!(found == expected, "forward: N {n}, p {}, {kernel:?}, seed {seed}", p.value());
                     ntt.inverse(&mut found);
                     assert!(found == coefficients, "round trip: N {n}, p {}, {kernel:?}, seed {seed}", p.value());
+                    let factor = words(n, p, seed + 1);
+                    let (mut expected, mut found) = (coefficients.clone(), coefficients.clone());
+                    scalar.forward(&mut expected);
+                    expected.iter_mut().zip(&factor).for_each(|(x, &y)| *x = p.mul(*x, y));
+                    scalar.inverse(&mut expected);
+                    ntt.multiply(&mut found, &factor);
+                    assert!(found == expected, "product: N {n}, p {}, {kernel:?}, seed {seed}", p.value());
                     // Values with structure of their own, not images of a forward transform.
                     let (mut expected, mut found) = (coefficients.clone(), coefficients);
                     scalar.inverse(&mut expected);
