@@ -12,7 +12,11 @@ pub(super) mod ifma;
 mod narrow;
 #[cfg(target_arch = "x86_64")]
 pub(super) mod roomy;
+#[cfg(target_arch = "x86_64")]
+pub(super) mod sampling;
 mod scalar;
+#[cfg(target_arch = "x86_64")]
+pub(super) mod vbmi;
 mod wide;
 
 pub(super) use narrow::Narrow;
