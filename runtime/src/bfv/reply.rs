@@ -6,12 +6,12 @@
 use super::ciphertext::Ciphertext;
 use super::context::Context;
 use super::keys::SecretKey;
-use super::lift::lift_centered;
 use super::vectorized::vectorized;
 use crate::math::modulus::Modulus;
 use crate::math::poly::{Coefficients, Poly};
 use crate::math::vector;
-use zeroize::Zeroizing;
+use chococ_plans::packing::row::Run;
+use zeroize::{Zeroize, Zeroizing};
 
 /// A ciphertext over 2^w, in coefficients: of c0 those that are asked for, without their low bits.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,6 +23,11 @@ pub struct Reply {
 }
 
 impl Reply {
+    /// Sets no memory aside yet.
+    pub(crate) fn empty() -> Reply {
+        Reply { c0: Vec::new(), c1: Vec::new() }
+    }
+
     /// Switches a ciphertext to the modulus 2^w: each c becomes round(2^w c / q), of c0 to the bits that are kept.
     ///
     /// `returned` lists the coefficients of c0 that travel. The message stays, since its scale q/t becomes 2^w/t; the
@@ -33,6 +38,14 @@ impl Reply {
         let c0 = rounded(context, &context.ring().inverse(ciphertext.c0), bits - parameters.stage.reply_dropped_bits);
         let c1 = rounded(context, &context.ring().inverse(ciphertext.c1), bits);
         Reply { c0: returned.iter().map(|&position| c0[position]).collect(), c1 }
+    }
+}
+
+impl Zeroize for Reply {
+    /// Wipes what decryption has left.
+    fn zeroize(&mut self) {
+        self.c0.as_mut_slice().zeroize();
+        self.c1.as_mut_slice().zeroize();
     }
 }
 
@@ -68,17 +81,33 @@ fn add_fractions(modulus: Modulus, shares: &[u64], fractions: &mut [u64]) {
 /// c1 s is computed exactly, as the integers that its coefficients are, by a prime that none of them reaches: two
 /// transforms and a product. The rest is arithmetic modulo 2^w.
 pub fn decrypt_reply(context: &Context, secret: &SecretKey, reply: &Reply, returned: &[usize]) -> Vec<u64> {
-    let mut results = phase(context, secret, reply, returned);
-    let t = context.plaintext_modulus();
-    unscale(t, context.parameters().stage.reply_bits, &mut results);
-    std::mem::take(&mut *results)
+    let mut reply = reply.clone();
+    let mut results = Vec::with_capacity(returned.len());
+    decrypt_reply_into(context, secret, &mut reply, &Run::list(returned), &mut results);
+    reply.zeroize();
+    results
+}
+
+/// Decrypts as [`decrypt_reply`] does, replacing what is in `results`; what stays in `reply` is secret.
+pub(crate) fn decrypt_reply_into(
+    context: &Context,
+    secret: &SecretKey,
+    reply: &mut Reply,
+    returned: &[Run],
+    results: &mut Vec<u64>,
+) {
+    phase(context, secret, reply, returned, results);
+    unscale(context.plaintext_modulus(), context.parameters().stage.reply_bits, results);
 }
 
 /// Measures how many more bits of noise a reply can take: log2(2^w/(2t)) - log2(largest noise of a result).
 ///
 /// It depends on the secret key and on the errors drawn: it is for tests and reports, and never travels.
 pub fn measured_reply_budget_bits(context: &Context, secret: &SecretKey, reply: &Reply, returned: &[usize]) -> f64 {
-    let phase = phase(context, secret, reply, returned);
+    let (mut reply, mut words) = (reply.clone(), Vec::with_capacity(returned.len()));
+    phase(context, secret, &mut reply, &Run::list(returned), &mut words);
+    reply.zeroize();
+    let phase = Zeroizing::new(words);
     let (t, bits) = (context.plaintext_modulus(), context.parameters().stage.reply_bits);
     let mut messages = phase.clone();
     unscale(t, bits, &mut messages);
@@ -91,22 +120,42 @@ pub fn measured_reply_budget_bits(context: &Context, secret: &SecretKey, reply: 
     f64::from(bits) - (t as f64).log2() - 1.0 - (largest as f64).log2()
 }
 
-/// Returns c0 + c1 s modulo 2^w, where `returned` says.
-fn phase(context: &Context, secret: &SecretKey, reply: &Reply, returned: &[usize]) -> Zeroizing<Vec<u64>> {
+/// Writes c0 + c1 s modulo 2^w, where `returned` says, instead of what is in `words`; leaves c1 s in c1's place.
+fn phase(context: &Context, secret: &SecretKey, reply: &mut Reply, returned: &[Run], words: &mut Vec<u64>) {
     let (bits, dropped) = (context.parameters().stage.reply_bits, context.parameters().stage.reply_dropped_bits);
     let (modulus, ntt) = context.exact();
-    let mut product = Zeroizing::new(vec![0; context.ring_degree()]);
-    lift_centered(1 << bits, modulus, &reply.c1, &mut product);
-    ntt.multiply(&mut product, secret.exact());
-    let gathered = returned.iter().zip(&reply.c0).map(|(&position, &c0)| {
-        let x = product[position];
-        // Above half the prime stands a negative number; modulo 2^w, less the prime.
-        let above = ((modulus.value() / 2).wrapping_sub(x) as i64 >> 63) as u64;
-        x.wrapping_sub(modulus.value() & above).wrapping_add(c0 << dropped) & mask(bits)
-    });
-    Zeroizing::new(gathered.collect())
+    center_in_place(bits, modulus.value(), &mut reply.c1);
+    ntt.multiply(&mut reply.c1, secret.exact());
+    words.clear();
+    returned.iter().for_each(|run| run.gather(&reply.c1, words));
+    add_upper(modulus.value(), [bits, dropped], &reply.c0, words);
 }
 
+vectorized! {
+    /// Replaces words of `bits` bits, seen as centred numbers, by their residues modulo a larger modulus.
+    fn center_in_place(bits: u32, modulus: u64, words: &mut [u64]) {
+        // What lies above 2^(w-1) is 2^w more than it should be.
+        let (half, more) = (1u64 << (bits - 1), modulus - (1 << bits));
+        for word in words {
+            let above = (half.wrapping_sub(*word) as i64 >> 63) as u64;
+            *word += more & above;
+        }
+    }
+}
+
+vectorized! {
+    /// Takes residues, seen as centred numbers, modulo 2^bits, and adds upper bits.
+    fn add_upper(modulus: u64, counts: [u32; 2], uppers: &[u64], words: &mut [u64]) {
+        let [bits, dropped] = counts;
+        for (word, &upper) in words.iter_mut().zip(uppers) {
+            // Above half the prime stands a negative number; modulo 2^w, less the prime.
+            let above = ((modulus / 2).wrapping_sub(*word) as i64 >> 63) as u64;
+            *word = word.wrapping_sub(modulus & above).wrapping_add(upper << dropped) & mask(bits);
+        }
+    }
+}
+
+#[inline(always)]
 fn mask(bits: u32) -> u64 {
     (1 << bits) - 1
 }

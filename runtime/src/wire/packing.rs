@@ -34,13 +34,26 @@ pub(super) fn take_poly<F>(
 
 /// Takes `count` numbers of `width` bits off the front of `bytes`, which has at least their length.
 pub(super) fn take(bytes: &mut &[u8], count: usize, width: u32, item: usize) -> Result<Vec<u64>, MessageError> {
+    let mut words = Vec::new();
+    take_into(bytes, count, width, item, &mut words)?;
+    Ok(words)
+}
+
+/// As [`take`], replacing what is in `words`.
+pub(super) fn take_into(
+    bytes: &mut &[u8],
+    count: usize,
+    width: u32,
+    item: usize,
+    words: &mut Vec<u64>,
+) -> Result<(), MessageError> {
     let packed =
         bytes.split_off(..packed_bytes(count, width)).expect("the message's length was compared with the plan");
-    let mut words = vec![0; count];
-    if !bits::unpack(packed, width, &mut words) {
-        return Err(MessageError::Padding { item });
+    words.resize(count, 0);
+    match bits::unpack(packed, width, words) {
+        true => Ok(()),
+        false => Err(MessageError::Padding { item }),
     }
-    Ok(words)
 }
 
 /// Checks that all numbers are below a bound.

@@ -3,6 +3,7 @@
 //! The modulus is 2^w, so that every number of the right width is one.
 
 use chococ_plans::check::CheckedStage;
+use chococ_plans::packing::row::Run;
 
 use super::header::{Address, Kind, MessageError};
 use super::packing;
@@ -35,12 +36,49 @@ pub fn read<'a>(
     plan: [u8; 4],
     bytes: &'a [u8],
 ) -> Result<impl Iterator<Item = Result<(Reply, Vec<usize>), MessageError>> + use<'a>, MessageError> {
-    let mut rest = address(stage, index, plan).open(bytes, stage.stage.cost.bytes_down)?;
-    let (bits, dropped) = (stage.parameters.stage.reply_bits, stage.parameters.stage.reply_dropped_bits);
+    let mut reader = Reader::open(stage, index, plan, bytes)?;
     Ok((0..stage.layout.outputs()).map(move |item| {
-        let returned = stage.layout.returned(item);
-        let c0 = packing::take(&mut rest, returned.len(), bits - dropped, item)?;
-        let c1 = packing::take(&mut rest, stage.parameters.keys.ring_degree, bits, item)?;
-        Ok((Reply { c0, c1 }, returned))
+        let mut reply = Reply::empty();
+        reader.next(&mut reply)?;
+        Ok((reply, stage.layout.returned(item)))
     }))
+}
+
+/// The ciphertexts of a reply, read one after the other into the same memory.
+pub(crate) struct Reader<'a> {
+    stage: CheckedStage<'a>,
+    rest: &'a [u8],
+    /// The ciphertext that is next.
+    item: usize,
+}
+
+impl<'a> Reader<'a> {
+    /// Opens the reply of server stage `index`.
+    ///
+    /// # Errors
+    /// [`MessageError`]: it is not that message.
+    pub fn open(
+        stage: CheckedStage<'a>,
+        index: usize,
+        plan: [u8; 4],
+        bytes: &'a [u8],
+    ) -> Result<Reader<'a>, MessageError> {
+        let rest = address(stage, index, plan).open(bytes, stage.stage.cost.bytes_down)?;
+        Ok(Reader { stage, rest, item: 0 })
+    }
+
+    /// Reads the next ciphertext, of as many as the stage has outputs; returns the coefficients that its c0 holds.
+    ///
+    /// # Errors
+    /// [`MessageError`]: there are bits set between its parts.
+    pub fn next(&mut self, reply: &mut Reply) -> Result<Vec<Run>, MessageError> {
+        let parameters = self.stage.parameters;
+        let (bits, dropped) = (parameters.stage.reply_bits, parameters.stage.reply_dropped_bits);
+        let returned = self.stage.layout.returned_runs(self.item);
+        let count = returned.iter().map(|run| run.length).sum();
+        packing::take_into(&mut self.rest, count, bits - dropped, self.item, &mut reply.c0)?;
+        packing::take_into(&mut self.rest, parameters.keys.ring_degree, bits, self.item, &mut reply.c1)?;
+        self.item += 1;
+        Ok(returned)
+    }
 }

@@ -4,7 +4,7 @@ use crate::op::Linear;
 use crate::packing::CoefficientPacking;
 use crate::packing::coefficients::tiles::{PixelRow, Tiles};
 use crate::packing::misfit::Misfit;
-use crate::packing::row::{Row, lift};
+use crate::packing::row::{Row, Run, lift, lift_codes};
 use crate::packing::windows::Windows;
 
 /// Where every number of one stage sits, for one ring degree.
@@ -116,12 +116,19 @@ impl Layout {
 
     /// Puts the codes of the input tensor into coefficients, as numbers modulo t: N for each ciphertext.
     pub fn pack(&self, codes: &[i32], plaintext_modulus: u64) -> Vec<Vec<u64>> {
+        let lifted = lift_codes(codes, plaintext_modulus);
         let packed = (0..self.inputs()).map(|input| {
             let mut coefficients = vec![0; self.ring_degree];
-            self.input_rows(input).into_iter().for_each(|row| row.pack(codes, plaintext_modulus, &mut coefficients));
+            self.pack_input(input, &lifted, &mut coefficients);
             coefficients
         });
         packed.collect()
+    }
+
+    /// Puts numbers of the input tensor, lifted modulo t, into the N coefficients of one input.
+    pub fn pack_input(&self, input: usize, lifted: &[u64], coefficients: &mut [u64]) {
+        coefficients.fill(0);
+        self.input_rows(input).into_iter().for_each(|row| row.pack(lifted, coefficients));
     }
 
     /// The pixels of an input, and where they come from.
@@ -157,7 +164,7 @@ impl Layout {
     ///
     /// Where kernels are stacked, a result meets them all: those of the others with zeros of the message, but c0 hides
     /// zeros as well as anything else.
-    pub fn sent(&self, input: usize) -> Vec<usize> {
+    pub fn sent_runs(&self, input: usize) -> Vec<Run> {
         let (tile_group, channel_group) = (input / self.channel_groups(), input % self.channel_groups());
         let CoefficientPacking { tiles_at_once, interleave, stack, .. } = self.packing;
         let channels = self.channels(channel_group).count();
@@ -171,11 +178,19 @@ impl Layout {
                 self.tiles.window_cells().for_each(|cell| met[(begin + cell) % cells] = true);
             }
         }
-        let mut sent = Vec::with_capacity(self.ring_degree);
+        let mut sent: Vec<Run> = Vec::new();
         for first in (0..cells).filter(|&cell| met[cell]).map(|cell| cell * interleave) {
-            sent.extend(first..first + channels);
+            match sent.last_mut() {
+                Some(last) if last.position + last.length == first => last.length += channels,
+                _ => sent.push(Run { position: first, step: 1, length: channels }),
+            }
         }
         sent
+    }
+
+    /// What [`sent_runs`](Self::sent_runs) lists, one by one.
+    pub fn sent(&self, input: usize) -> Vec<usize> {
+        self.sent_runs(input).into_iter().flat_map(Run::positions).collect()
     }
 
     /// The results in an output, and where they go, in the order in which they travel.

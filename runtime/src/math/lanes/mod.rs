@@ -8,6 +8,8 @@ pub(super) mod avx2;
 #[cfg(target_arch = "x86_64")]
 pub(super) mod avx512;
 #[cfg(target_arch = "x86_64")]
+pub(super) mod chacha;
+#[cfg(target_arch = "x86_64")]
 pub(super) mod ifma;
 mod narrow;
 #[cfg(target_arch = "x86_64")]

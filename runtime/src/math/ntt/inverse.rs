@@ -11,6 +11,8 @@ pub struct Inverse<'a> {
     pub table: &'a Table,
     /// 1/N, then constant 1 over N.
     pub scale: &'a Table,
+    /// N reduced words to multiply with first, if any.
+    pub factor: Option<&'a [u64]>,
     /// N reduced words.
     pub residues: &'a mut [u64],
 }
@@ -26,7 +28,8 @@ impl Task for Inverse<'_> {
         for (i, block) in self.residues.chunks_exact_mut(block_length).enumerate() {
             let first = (blocks + i) * (block_length / pair);
             for (j, words) in block.chunks_exact_mut(pair).enumerate() {
-                begin(r, words, self.table, first + j);
+                let factor = self.factor.map(|factor| &factor[i * block_length + j * pair..][..pair]);
+                begin(r, words, factor, self.table, first + j);
             }
             levels(r, block, self.table, blocks + i, pair);
         }
@@ -82,12 +85,17 @@ fn radix_4<R: Residues>(r: R, block: &mut [u64], table: &Table, k: usize) {
     }
 }
 
-/// Brings block `k` of two registers in memory together from reduced words.
+/// Brings block `k` of two registers in memory together from reduced words, or their products with a factor.
 #[inline(always)]
-fn begin<R: Residues>(r: R, words: &mut [u64], table: &Table, k: usize) {
+fn begin<R: Residues>(r: R, words: &mut [u64], factor: Option<&[u64]>, table: &Table, k: usize) {
     let lanes = r.lanes();
     let (first, second) = words.split_at_mut(R::Lanes::LANES);
-    let (evens, odds) = lanes.deinterleave(lanes.load(first), lanes.load(second));
+    let (mut x, mut y) = (lanes.load(first), lanes.load(second));
+    if let Some(factor) = factor {
+        x = r.product(x, lanes.load(factor));
+        y = r.product(y, lanes.load(&factor[R::Lanes::LANES..]));
+    }
+    let (evens, odds) = lanes.deinterleave(x, y);
     let (x, y) = first_levels(r, evens, odds, table, k);
     lanes.store(first, x);
     lanes.store(second, y);

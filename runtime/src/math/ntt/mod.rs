@@ -105,7 +105,17 @@ impl Ntt {
     /// When `residues` does not have N words.
     pub fn inverse(&self, residues: &mut [u64]) {
         self.check(residues);
-        self.run(inverse::Inverse { table: &self.inverse, scale: &self.scale, residues });
+        self.run(inverse::Inverse { table: &self.inverse, scale: &self.scale, factor: None, residues });
+    }
+
+    /// Transforms the products of two lists of N reduced values into N reduced coefficients, in place.
+    ///
+    /// # Panics
+    /// When either does not have N words.
+    pub fn inverse_of_product(&self, residues: &mut [u64], factor: &[u64]) {
+        self.check(residues);
+        self.check(factor);
+        self.run(inverse::Inverse { table: &self.inverse, scale: &self.scale, factor: Some(factor), residues });
     }
 
     /// Multiplies N reduced coefficients, in place, by the polynomial that has the N reduced values `factor`: as

@@ -111,6 +111,10 @@ fn kernels_agree_bit_for_bit() {
                     scalar.forward(&mut expected);
                     expected.iter_mut().zip(&factor).for_each(|(x, &y)| *x = p.mul(*x, y));
                     scalar.inverse(&mut expected);
+                    let mut halfway = coefficients.clone();
+                    scalar.forward(&mut halfway);
+                    ntt.inverse_of_product(&mut halfway, &factor);
+                    assert!(halfway == expected, "product: N {n}, p {}, {kernel:?}, seed {seed}", p.value());
                     ntt.multiply(&mut found, &factor);
                     assert!(found == expected, "product: N {n}, p {}, {kernel:?}, seed {seed}", p.value());
                     // Values with structure of their own, not images of a forward transform.
