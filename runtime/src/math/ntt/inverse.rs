@@ -2,7 +2,7 @@
 //!
 //! The mirror image of the forward transform, block by block; the factor 1/N rides on the constants of the last level.
 
-use super::{BLOCK, Lanes, Residues, Table, Task, halves, quarters};
+use super::{BLOCK, Lanes, Pairs, Residues, SIDE_BY_SIDE, Table, Task, halves, load, quarters, side_by_side, store};
 use crate::math::lanes::Vector;
 
 /// The whole inverse transform, as a task for any kernel.
@@ -27,9 +27,19 @@ impl Task for Inverse<'_> {
         let blocks = self.residues.len() / block_length;
         for (i, block) in self.residues.chunks_exact_mut(block_length).enumerate() {
             let first = (blocks + i) * (block_length / pair);
-            for (j, words) in block.chunks_exact_mut(pair).enumerate() {
-                let factor = self.factor.map(|factor| &factor[i * block_length + j * pair..][..pair]);
-                begin(r, words, factor, self.table, first + j);
+            for (j, words) in block.chunks_mut(side_by_side(r) * pair).enumerate() {
+                let begin_at = i * block_length + j * side_by_side(r) * pair;
+                let factor = self.factor.map(|factor| &factor[begin_at..][..words.len()]);
+                let k = first + j * side_by_side(r);
+                match words.len() / pair {
+                    SIDE_BY_SIDE => begin::<R, SIDE_BY_SIDE>(r, words, factor, self.table, k),
+                    _ => {
+                        for (i, words) in words.chunks_exact_mut(pair).enumerate() {
+                            let factor = factor.map(|factor| &factor[i * pair..][..pair]);
+                            begin::<R, 1>(r, words, factor, self.table, k + i);
+                        }
+                    }
+                }
             }
             levels(r, block, self.table, blocks + i, pair);
         }
@@ -85,41 +95,49 @@ fn radix_4<R: Residues>(r: R, block: &mut [u64], table: &Table, k: usize) {
     }
 }
 
-/// Brings block `k` of two registers in memory together from reduced words, or their products with a factor.
+/// Brings blocks of two registers in memory together, from block `k` on, from reduced words or their products with a
+/// factor.
 #[inline(always)]
-fn begin<R: Residues>(r: R, words: &mut [u64], factor: Option<&[u64]>, table: &Table, k: usize) {
+fn begin<R: Residues, const B: usize>(r: R, words: &mut [u64], factor: Option<&[u64]>, table: &Table, k: usize) {
     let lanes = r.lanes();
-    let (first, second) = words.split_at_mut(R::Lanes::LANES);
-    let (mut x, mut y) = (lanes.load(first), lanes.load(second));
+    let mut pairs = load(r, words);
     if let Some(factor) = factor {
-        x = r.product(x, lanes.load(factor));
-        y = r.product(y, lanes.load(&factor[R::Lanes::LANES..]));
+        let factors = load::<R, B>(r, factor);
+        for i in 0..B {
+            let ([x, y], [x_factor, y_factor]) = (pairs[i], factors[i]);
+            pairs[i] = [r.product(x, x_factor), r.product(y, y_factor)];
+        }
     }
-    let (evens, odds) = lanes.deinterleave(x, y);
-    let (x, y) = first_levels(r, evens, odds, table, k);
-    lanes.store(first, x);
-    lanes.store(second, y);
+    for i in 0..B {
+        let [x, y] = pairs[i];
+        let (evens, odds) = lanes.deinterleave(x, y);
+        pairs[i] = [evens, odds];
+    }
+    store(r, words, first_levels::<R, B>(r, pairs, table, k));
 }
 
-/// Brings block `k` of two registers together from its even words and its odd ones, reduced.
+/// Brings blocks of two registers together, from block `k` on, from the even words of each and its odd ones, reduced.
 #[inline(always)]
-pub fn first_levels<R: Residues>(
-    r: R,
-    evens: Vector<R>,
-    odds: Vector<R>,
-    table: &Table,
-    k: usize,
-) -> (Vector<R>, Vector<R>) {
+pub fn first_levels<R: Residues, const B: usize>(r: R, values: Pairs<R, B>, table: &Table, k: usize) -> Pairs<R, B> {
     let lanes = r.lanes();
-    let (mut x, mut y) = (evens, odds);
+    let mut pairs = values;
     let mut stride = 1;
     while stride < R::Lanes::LANES {
-        let w = r.constants(table, k * (R::Lanes::LANES / stride), stride);
-        (x, y) = butterfly(r, x, y, w);
-        (x, y) = lanes.exchange(x, y, stride);
+        for i in 0..B {
+            let [x, y] = pairs[i];
+            let constants = r.constants(table, (k + i) * (R::Lanes::LANES / stride), stride);
+            let (x, y) = butterfly(r, x, y, constants);
+            let (x, y) = lanes.exchange(x, y, stride);
+            pairs[i] = [x, y];
+        }
         stride *= 2;
     }
-    butterfly(r, x, y, r.constant(table, k))
+    for i in 0..B {
+        let [x, y] = pairs[i];
+        let (x, y) = butterfly(r, x, y, r.constant(table, k + i));
+        pairs[i] = [x, y];
+    }
+    pairs
 }
 
 /// Joins the halves of the polynomial, divides by N and reduces.

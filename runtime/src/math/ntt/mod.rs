@@ -8,7 +8,7 @@ mod roots;
 pub use super::kernel::Kernel;
 
 use super::kernel::{self, Task};
-use super::lanes::{Lanes, Residues, Table};
+use super::lanes::{Lanes, Residues, Table, Vector};
 use super::modulus::Modulus;
 
 /// How many words of a transform are worked on to the end before the next ones: 16 KiB, half of a first-level cache.
@@ -151,6 +151,38 @@ impl Task for Prepare<'_> {
     #[inline(always)]
     fn run<R: Residues>(self, _residues: R) {
         *self.table = Some(R::table(self.modulus, self.constants));
+    }
+}
+
+/// Blocks of two registers that the levels within registers work on at once. Each step of those waits for the one
+/// before, and processors do not look far enough ahead to find the next block by themselves.
+const SIDE_BY_SIDE: usize = 4;
+
+/// Returns [`SIDE_BY_SIDE`], or 1 where so many blocks would not fit the registers.
+#[inline(always)]
+fn side_by_side<R: Residues>(_: R) -> usize {
+    if R::Lanes::LANES == 8 { SIDE_BY_SIDE } else { 1 }
+}
+
+/// Blocks of two registers.
+type Pairs<R, const B: usize> = [[Vector<R>; 2]; B];
+
+#[inline(always)]
+fn load<R: Residues, const B: usize>(r: R, words: &[u64]) -> Pairs<R, B> {
+    let (lanes, count) = (r.lanes(), R::Lanes::LANES);
+    let mut pairs = [[lanes.splat(0); 2]; B];
+    for i in 0..B {
+        pairs[i] = [lanes.load(&words[2 * i * count..]), lanes.load(&words[(2 * i + 1) * count..])];
+    }
+    pairs
+}
+
+#[inline(always)]
+fn store<R: Residues, const B: usize>(r: R, words: &mut [u64], pairs: Pairs<R, B>) {
+    let (lanes, count) = (r.lanes(), R::Lanes::LANES);
+    for i in 0..B {
+        lanes.store(&mut words[2 * i * count..], pairs[i][0]);
+        lanes.store(&mut words[(2 * i + 1) * count..], pairs[i][1]);
     }
 }
 

@@ -1,6 +1,6 @@
 //! A product of polynomials in one go: what leaves the forward transform goes straight into the inverse one.
 
-use super::{BLOCK, Lanes, Residues, Table, Task, forward, inverse};
+use super::{BLOCK, Lanes, Residues, SIDE_BY_SIDE, Table, Task, forward, inverse, load, side_by_side, store};
 
 /// The product with a polynomial whose values are known, as a task for any kernel.
 pub struct Product<'a> {
@@ -25,8 +25,18 @@ impl Task for Product<'_> {
         for (i, (block, factor)) in parts.enumerate() {
             forward::levels(r, block, down, blocks + i, pair);
             let first = (blocks + i) * (block_length / pair);
-            for (j, (words, factor)) in block.chunks_exact_mut(pair).zip(factor.chunks_exact(pair)).enumerate() {
-                multiply(r, words, factor, [down, up], first + j);
+            let length = side_by_side(r) * pair;
+            for (j, (words, factor)) in block.chunks_mut(length).zip(factor.chunks(length)).enumerate() {
+                let k = first + j * side_by_side(r);
+                match words.len() / pair {
+                    SIDE_BY_SIDE => multiply::<R, SIDE_BY_SIDE>(r, words, factor, [down, up], k),
+                    _ => {
+                        let parts = words.chunks_exact_mut(pair).zip(factor.chunks_exact(pair));
+                        for (i, (words, factor)) in parts.enumerate() {
+                            multiply::<R, 1>(r, words, factor, [down, up], k + i);
+                        }
+                    }
+                }
             }
             inverse::levels(r, block, up, blocks + i, pair);
         }
@@ -37,15 +47,16 @@ impl Task for Product<'_> {
     }
 }
 
-/// Takes block `k` of two registers down to values, multiplies them, and brings them up again.
+/// Takes blocks of two registers, from block `k` on, down to values, multiplies them, and brings them up again.
 #[inline(always)]
-fn multiply<R: Residues>(r: R, words: &mut [u64], factor: &[u64], [down, up]: [&Table; 2], k: usize) {
+fn multiply<R: Residues, const B: usize>(r: R, words: &mut [u64], factor: &[u64], tables: [&Table; 2], k: usize) {
     let lanes = r.lanes();
-    let (first, second) = words.split_at_mut(R::Lanes::LANES);
-    let (evens, odds) = lanes.deinterleave(lanes.load(factor), lanes.load(&factor[R::Lanes::LANES..]));
-    let (x, y) = forward::last_levels(r, lanes.load(first), lanes.load(second), down, k);
-    let (x, y) = (r.product(r.canonical(x), evens), r.product(r.canonical(y), odds));
-    let (x, y) = inverse::first_levels(r, x, y, up, k);
-    lanes.store(first, x);
-    lanes.store(second, y);
+    let mut pairs = forward::last_levels::<R, B>(r, load(r, words), tables[0], k);
+    let factors = load::<R, B>(r, factor);
+    for i in 0..B {
+        let ([x, y], [first, second]) = (pairs[i], factors[i]);
+        let (evens, odds) = lanes.deinterleave(first, second);
+        pairs[i] = [r.product(r.canonical(x), evens), r.product(r.canonical(y), odds)];
+    }
+    store(r, words, inverse::first_levels::<R, B>(r, pairs, tables[1], k));
 }
