@@ -2,7 +2,7 @@
 
 use crate::op::Linear;
 use crate::packing::misfit::Misfit;
-use crate::packing::row::{Row, Run};
+use crate::packing::row::{Row, Run, lift};
 use crate::packing::{Packing, coefficients, slots};
 
 /// A choice of packing, spelled out for one operator and ring degree.
@@ -70,22 +70,32 @@ impl Layout {
         }
     }
 
-    /// Reads the tensor of results modulo t: of a packing by coefficients from those that travel, in this order, of one
-    /// by slots from all slots of each output.
-    pub fn unpack(&self, outputs: &[Vec<u64>], plaintext_modulus: u64, ranges: &[(i64, i64)]) -> Vec<i64> {
+    /// Puts codes of the input tensor, [of size below t](crate::packing::row::reduce_codes), into the N places of an input ciphertext.
+    pub fn pack_input(&self, input: usize, codes: &[i32], plaintext_modulus: u64, numbers: &mut [u64]) {
         match self {
-            Layout::Slots(layout) => layout.unpack(outputs, plaintext_modulus, ranges),
-            Layout::Coefficients(layout) => layout.unpack(outputs, plaintext_modulus, ranges),
+            Layout::Slots(layout) => layout.pack_input(input, codes, plaintext_modulus, numbers),
+            Layout::Coefficients(layout) => layout.pack_input(input, codes, plaintext_modulus, numbers),
         }
     }
 
-    /// Puts numbers of the input tensor, [lifted](crate::packing::row::lift_codes) modulo t, into the N places of an input ciphertext.
-    pub fn pack_input(&self, input: usize, lifted: &[u64], numbers: &mut [u64]) {
+    /// Brings one output into the tensor of results modulo t, which is zero at first: all its slots, or of a packing by
+    /// coefficients those that travel.
+    pub fn unpack_output(&self, output: usize, numbers: &[u64], plaintext_modulus: u64, sums: &mut [i64]) {
         match self {
-            Layout::Slots(layout) => layout.pack_input(input, lifted, numbers),
-            Layout::Coefficients(layout) => layout.pack_input(input, lifted, numbers),
+            Layout::Slots(layout) => layout.unpack_output(output, numbers, plaintext_modulus, sums),
+            Layout::Coefficients(layout) => layout.unpack_output(output, numbers, sums),
         }
     }
+}
+
+/// Reads the numbers of a tensor of results modulo t, channels first, as the ones of their channel's range that are
+/// congruent to them.
+///
+/// `ranges` holds one pair (lowest, highest) a channel, none wider than t.
+pub fn lift_channels(sums: &mut [i64], plaintext_modulus: u64, ranges: &[(i64, i64)]) {
+    let pixels = (sums.len() / ranges.len().max(1)).max(1);
+    let channels = sums.chunks_exact_mut(pixels).zip(ranges);
+    channels.for_each(|(channel, &(low, _))| lift(channel, plaintext_modulus, low));
 }
 
 /// All N coefficients: none is without a part in some slot.

@@ -1,5 +1,7 @@
 //! Rows: numbers at equal distances, in a ciphertext and in a tensor. All that moves between the two moves by rows.
 
+use std::borrow::Cow;
+
 use multiversion::multiversion;
 
 /// A stretch of numbers, of which number i sits at `position + i * step` of a ciphertext and is element
@@ -42,7 +44,10 @@ impl Run {
         } else if self.length > 0 {
             // One check of the bounds for all.
             let stretch = &numbers[self.position..][..(self.length - 1) * self.step + 1];
-            gathered.extend(stretch.iter().step_by(self.step));
+            let begin = gathered.len();
+            gathered.resize(begin + self.length, 0);
+            let places = gathered[begin..].iter_mut();
+            places.zip(stretch.iter().step_by(self.step)).for_each(|(place, &number)| *place = number);
         }
     }
 
@@ -69,20 +74,25 @@ impl Row {
         Run { position: self.position, step: self.step, length: self.length }
     }
 
-    /// Puts the row's elements of a tensor, [lifted](lift_codes) already, into a ciphertext's numbers.
-    pub fn pack(self, lifted: &[u64], numbers: &mut [u64]) {
+    /// Puts the row's codes, [of size below t](reduce_codes), into a ciphertext's numbers modulo t.
+    pub fn pack(self, codes: &[i32], plaintext_modulus: u64, numbers: &mut [u64]) {
         if self.length == 0 {
             return;
         }
+        let lift = |code: i32| {
+            let code = i64::from(code);
+            (code + (plaintext_modulus as i64 & (code >> 63))) as u64
+        };
         if self.step == 1 && self.stride == 1 {
-            numbers[self.position..][..self.length].copy_from_slice(&lifted[self.element..][..self.length]);
+            let places = numbers[self.position..][..self.length].iter_mut();
+            places.zip(&codes[self.element..][..self.length]).for_each(|(place, &code)| *place = lift(code));
             return;
         }
         // One check of the bounds for all.
         let places = &mut numbers[self.position..][..(self.length - 1) * self.step + 1];
-        let elements = &lifted[self.element..][..(self.length - 1) * self.stride + 1];
-        let elements = elements.iter().step_by(self.stride);
-        places.iter_mut().step_by(self.step).zip(elements).for_each(|(place, &element)| *place = element);
+        let codes = &codes[self.element..][..(self.length - 1) * self.stride + 1];
+        let codes = codes.iter().step_by(self.stride);
+        places.iter_mut().step_by(self.step).zip(codes).for_each(|(place, &code)| *place = lift(code));
     }
 }
 
@@ -99,30 +109,24 @@ pub fn push_row(rows: &mut Vec<Row>, row: Row) {
     }
 }
 
-/// Turns codes into numbers modulo t.
-pub fn lift_codes(codes: &[i32], plaintext_modulus: u64) -> Vec<u64> {
-    let mut lifted = vec![0; codes.len()];
+/// Returns codes that are congruent to `codes` modulo t and of size below t: nearly always those codes themselves.
+pub fn reduce_codes(codes: &[i32], plaintext_modulus: u64) -> Cow<'_, [i32]> {
     // Codes reach beyond t in a layer that makes next to nothing of them, and in no other.
-    if !lift_short(codes, plaintext_modulus, &mut lifted) {
-        let modulus = plaintext_modulus as i64;
-        lifted.iter_mut().zip(codes).for_each(|(number, &code)| *number = i64::from(code).rem_euclid(modulus) as u64);
+    match i32::try_from(plaintext_modulus) {
+        Ok(modulus) if !are_below(codes, modulus) => codes.iter().map(|code| code.rem_euclid(modulus)).collect(),
+        _ => Cow::Borrowed(codes),
     }
-    lifted
 }
 
-/// Lifts codes of size below t; false if there are others.
+/// Says whether all codes are of size below a bound.
 #[multiversion(targets("x86_64+avx512f+avx512dq+avx512vl", "x86_64+avx2"))]
-fn lift_short(codes: &[i32], plaintext_modulus: u64, lifted: &mut [u64]) -> bool {
-    let modulus = plaintext_modulus as i64;
-    let mut outside = 0;
-    for (number, &code) in lifted.iter_mut().zip(codes) {
-        let code = i64::from(code);
-        let shifted = code + (modulus & (code >> 63));
-        // Negative where a code is below -t, or not below t.
-        outside |= shifted | (modulus - 1 - shifted);
-        *number = shifted as u64;
+fn are_below(codes: &[i32], bound: i32) -> bool {
+    let (mut lowest, mut highest) = (0, 0);
+    for &code in codes {
+        lowest = code.min(lowest);
+        highest = code.max(highest);
     }
-    outside >= 0
+    -bound < lowest && highest < bound
 }
 
 /// Reads numbers modulo t, in place, as those that are congruent to them and lie in the t numbers from `low` on.
@@ -156,14 +160,15 @@ mod tests {
         fn rows_are_moved_number_by_number(row in (0usize..9, 1usize..4, 0usize..9, 1usize..4, 0usize..20)) {
             let (position, step, element, stride, length) = row;
             let row = Row { position, step, element, stride, length };
-            let tensor: Vec<u64> = (1..100).collect();
+            let tensor: Vec<i32> = (1..100).map(|i| if i % 3 == 0 { -i } else { i }).collect();
+            let modulo = |element: usize| i64::from(tensor[element]).rem_euclid(1000) as u64;
             let (mut numbers, mut expected) = (vec![0; 100], vec![0; 100]);
-            row.pack(&tensor, &mut numbers);
-            row.positions().zip(row.elements()).for_each(|(position, element)| expected[position] = tensor[element]);
+            row.pack(&tensor, 1000, &mut numbers);
+            row.positions().zip(row.elements()).for_each(|(position, element)| expected[position] = modulo(element));
             prop_assert_eq!(&numbers, &expected);
             let mut gathered = Vec::new();
             row.run().gather(&numbers, &mut gathered);
-            prop_assert_eq!(gathered, row.elements().map(|element| tensor[element]).collect::<Vec<_>>());
+            prop_assert_eq!(gathered, row.elements().map(modulo).collect::<Vec<_>>());
         }
 
         #[test]
@@ -177,7 +182,7 @@ mod tests {
         fn codes_are_packed_modulo_t(t in 2u64..40, code in -128i32..128) {
             let row = Row { position: 1, step: 2, element: 0, stride: 1, length: 1 };
             let mut numbers = [0; 2];
-            row.pack(&lift_codes(&[code], t), &mut numbers);
+            row.pack(&reduce_codes(&[code], t), t, &mut numbers);
             prop_assert_eq!(numbers, [0, i64::from(code).rem_euclid(t as i64) as u64]);
         }
     }

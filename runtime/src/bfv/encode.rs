@@ -109,6 +109,7 @@ impl Encoder {
     /// # Panics
     /// When either has not N words.
     pub(crate) fn decode_into(&self, coefficients: &mut [u64], slots: &mut [u64]) {
+        assert_eq!(slots.len(), self.positions.len(), "there are N slots");
         self.ntt.forward(coefficients);
         for (slot, &position) in slots.iter_mut().zip(&self.positions) {
             *slot = coefficients[position as usize];
@@ -119,8 +120,9 @@ impl Encoder {
 /// Checks the shape and the range of slots or coefficients, in time that does not depend on their values.
 fn check(ring_degree: usize, plaintext_modulus: u64, values: &[u64]) {
     assert_eq!(values.len(), ring_degree, "a plaintext has N slots or coefficients");
-    let largest = values.iter().fold(0, |largest, &value| largest.max(value));
-    assert!(largest < plaintext_modulus, "slots and coefficients are below t = {plaintext_modulus}");
+    // The sign bit says whether one is not below t, which is below 2^60.
+    let signs = values.iter().fold(0, |signs, &value| signs | value | (plaintext_modulus - 1).wrapping_sub(value));
+    assert!(signs >> 63 == 0, "slots and coefficients are below t = {plaintext_modulus}");
 }
 
 /// Lists where each slot stands in the order of the transform, whose index i is the exponent 2 bitrev(i) + 1.

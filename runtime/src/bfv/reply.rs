@@ -120,14 +120,17 @@ pub fn measured_reply_budget_bits(context: &Context, secret: &SecretKey, reply: 
     f64::from(bits) - (t as f64).log2() - 1.0 - (largest as f64).log2()
 }
 
-/// Writes c0 + c1 s modulo 2^w, where `returned` says, instead of what is in `words`; leaves c1 s in c1's place.
+/// Writes c0 + c1 s modulo 2^w, where `returned` says, instead of what is in `words`; c1 is used up.
 fn phase(context: &Context, secret: &SecretKey, reply: &mut Reply, returned: &[Run], words: &mut Vec<u64>) {
     let (bits, dropped) = (context.parameters().stage.reply_bits, context.parameters().stage.reply_dropped_bits);
     let (modulus, ntt) = context.exact();
     center_in_place(bits, modulus.value(), &mut reply.c1);
     ntt.multiply(&mut reply.c1, secret.exact());
     words.clear();
-    returned.iter().for_each(|run| run.gather(&reply.c1, words));
+    match returned {
+        [all] if all.length == reply.c1.len() => std::mem::swap(words, &mut reply.c1),
+        _ => returned.iter().for_each(|run| run.gather(&reply.c1, words)),
+    }
     add_upper(modulus.value(), [bits, dropped], &reply.c0, words);
 }
 

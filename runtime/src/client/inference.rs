@@ -4,8 +4,8 @@ use std::time::{Duration, Instant};
 
 use chococ_plans::check::CheckedStage;
 use chococ_plans::eval;
-use chococ_plans::packing::layout::Layout;
-use chococ_plans::packing::row::lift_codes;
+use chococ_plans::packing::layout::{Layout, lift_channels};
+use chococ_plans::packing::row::reduce_codes;
 use chococ_plans::plan::Stage;
 use rand::CryptoRng;
 use zeroize::Zeroizing;
@@ -128,7 +128,8 @@ impl<'a> Inference<'a> {
         let mut seed = [0; 32];
         rng.fill_bytes(&mut seed);
         let mut bytes = request::begin(checked, index, client.fingerprint, seed);
-        let lifted = lift_codes(&codes, context.plaintext_modulus());
+        let t = context.plaintext_modulus();
+        let reduced = reduce_codes(&codes, t);
         let mut plaintext = Plaintext::zero(context);
         let mut slots = vec![0; if encoder(context, layout).is_some() { context.ring_degree() } else { 0 }];
         let mut encryption = Encryption::new(context, secret);
@@ -136,10 +137,10 @@ impl<'a> Inference<'a> {
         for input in 0..layout.inputs() {
             match encoder(context, layout) {
                 Some(encoder) => {
-                    layout.pack_input(input, &lifted, &mut slots);
+                    layout.pack_input(input, &reduced, t, &mut slots);
                     encoder.encode_into(&slots, &mut plaintext);
                 }
-                None => plaintext.set(context, |coefficients| layout.pack_input(input, &lifted, coefficients)),
+                None => plaintext.set(context, |coefficients| layout.pack_input(input, &reduced, t, coefficients)),
             }
             encryption.encrypt(&plaintext, seed, input as u64, rng, &mut ciphertext);
             request::append(&mut bytes, context, &ciphertext, &layout.sent_runs(input));
@@ -161,7 +162,9 @@ impl<'a> Inference<'a> {
         let checked = stage(client, index);
         let CheckedStage { stage, layout, .. } = checked;
         let (context, secret) = (client.contexts.stage(index), &client.secrets[stage.key_set]);
-        let mut results = Vec::new();
+        let t = context.plaintext_modulus();
+        let mut accumulators = vec![0; stage.layer.operator.output_shape().iter().product()];
+        let mut results = Zeroizing::new(Vec::new());
         let (mut budget_bits, mut measuring): (Option<f64>, _) = (None, Duration::ZERO);
         let opened = Reader::open(checked, index, client.fingerprint, bytes);
         let mut reader = opened.map_err(Error::message(Kind::Reply))?;
@@ -174,16 +177,15 @@ impl<'a> Inference<'a> {
                 budget_bits = Some(budget_bits.map_or(measured, |smallest| smallest.min(measured)));
                 measuring += begun.elapsed();
             }
-            let mut values = Vec::with_capacity(reply.c0.len());
-            decrypt_reply_into(context, secret, &mut reply, &returned, &mut values);
+            decrypt_reply_into(context, secret, &mut reply, &returned, &mut results);
             if let Some(encoder) = encoder(context, layout) {
-                // c1 s is not needed any more.
-                encoder.decode_into(&mut values, &mut reply.c1);
-                std::mem::swap(&mut values, &mut reply.c1);
+                // c0 and c1 s are not needed any more.
+                encoder.decode_into(&mut results, &mut reply.c0);
+                std::mem::swap(&mut *results, &mut reply.c0);
             }
-            results.push(values);
+            layout.unpack_output(output, &results, t, &mut accumulators);
         }
-        let accumulators = layout.unpack(&results, context.plaintext_modulus(), &stage.layer.output_ranges);
+        lift_channels(&mut accumulators, t, &stage.layer.output_ranges);
         Ok(Received { accumulators, budget_bits, measuring })
     }
 }

@@ -3,8 +3,9 @@
 use crate::op::Linear;
 use crate::packing::CoefficientPacking;
 use crate::packing::coefficients::tiles::{PixelRow, Tiles};
+use crate::packing::layout::lift_channels;
 use crate::packing::misfit::Misfit;
-use crate::packing::row::{Row, Run, lift, lift_codes};
+use crate::packing::row::{Row, Run, reduce_codes};
 use crate::packing::windows::Windows;
 
 /// Where every number of one stage sits, for one ring degree.
@@ -116,19 +117,19 @@ impl Layout {
 
     /// Puts the codes of the input tensor into coefficients, as numbers modulo t: N for each ciphertext.
     pub fn pack(&self, codes: &[i32], plaintext_modulus: u64) -> Vec<Vec<u64>> {
-        let lifted = lift_codes(codes, plaintext_modulus);
+        let codes = reduce_codes(codes, plaintext_modulus);
         let packed = (0..self.inputs()).map(|input| {
             let mut coefficients = vec![0; self.ring_degree];
-            self.pack_input(input, &lifted, &mut coefficients);
+            self.pack_input(input, &codes, plaintext_modulus, &mut coefficients);
             coefficients
         });
         packed.collect()
     }
 
-    /// Puts numbers of the input tensor, lifted modulo t, into the N coefficients of one input.
-    pub fn pack_input(&self, input: usize, lifted: &[u64], coefficients: &mut [u64]) {
+    /// Puts codes of the input tensor, of size below t, as numbers modulo t into the N coefficients of one input.
+    pub fn pack_input(&self, input: usize, codes: &[i32], plaintext_modulus: u64, coefficients: &mut [u64]) {
         coefficients.fill(0);
-        self.input_rows(input).into_iter().for_each(|row| row.pack(lifted, coefficients));
+        self.input_rows(input).into_iter().for_each(|row| row.pack(codes, plaintext_modulus, coefficients));
     }
 
     /// The pixels of an input, and where they come from.
@@ -229,18 +230,20 @@ impl Layout {
     pub fn unpack(&self, outputs: &[Vec<u64>], plaintext_modulus: u64, ranges: &[(i64, i64)]) -> Vec<i64> {
         let pixels = self.windows.output[0] * self.windows.output[1];
         let mut sums = vec![0; self.channels_out * pixels];
-        for (output, values) in outputs.iter().enumerate() {
-            let mut rest = values.as_slice();
-            for row in self.result_rows(output) {
-                let (values, behind) = rest.split_at(row.length);
-                let sums = &mut sums[row.element..][..row.length];
-                sums.iter_mut().zip(values).for_each(|(sum, &value)| *sum = value as i64);
-                rest = behind;
-            }
-        }
-        let channels = sums.chunks_exact_mut(pixels).zip(ranges);
-        channels.for_each(|(channel, &(low, _))| lift(channel, plaintext_modulus, low));
+        outputs.iter().enumerate().for_each(|(output, values)| self.unpack_output(output, values, &mut sums));
+        lift_channels(&mut sums, plaintext_modulus, ranges);
         sums
+    }
+
+    /// Puts the results of one output into the tensor, modulo t.
+    pub fn unpack_output(&self, output: usize, values: &[u64], sums: &mut [i64]) {
+        let mut rest = values;
+        for row in self.result_rows(output) {
+            let (values, behind) = rest.split_at(row.length);
+            let sums = &mut sums[row.element..][..row.length];
+            sums.iter_mut().zip(values).for_each(|(sum, &value)| *sum = value as i64);
+            rest = behind;
+        }
     }
 }
 

@@ -3,8 +3,9 @@
 use multiversion::multiversion;
 
 use crate::op::Linear;
+use crate::packing::layout::lift_channels;
 use crate::packing::misfit::Misfit;
-use crate::packing::row::{Row, lift, lift_codes, push_row};
+use crate::packing::row::{Row, push_row, reduce_codes};
 use crate::packing::slots::grid::Grid;
 use crate::packing::slots::placement::Placement;
 use crate::packing::{Alignment, SlotPacking, TapOrder};
@@ -66,19 +67,19 @@ impl Layout {
 
     /// Puts the codes of the input tensor into the slots of ciphertexts, as numbers modulo t.
     pub fn pack(&self, codes: &[i32], plaintext_modulus: u64) -> Vec<Vec<u64>> {
-        let lifted = lift_codes(codes, plaintext_modulus);
+        let codes = reduce_codes(codes, plaintext_modulus);
         let packed = (0..self.placement.inputs).map(|ciphertext| {
             let mut slots = vec![0; 2 * self.row_length];
-            self.pack_input(ciphertext, &lifted, &mut slots);
+            self.pack_input(ciphertext, &codes, plaintext_modulus, &mut slots);
             slots
         });
         packed.collect()
     }
 
-    /// Puts numbers of the input tensor, lifted modulo t, into the N slots of one input.
-    pub fn pack_input(&self, ciphertext: usize, lifted: &[u64], slots: &mut [u64]) {
+    /// Puts codes of the input tensor, of size below t, as numbers modulo t into the N slots of one input.
+    pub fn pack_input(&self, ciphertext: usize, codes: &[i32], plaintext_modulus: u64, slots: &mut [u64]) {
         slots.fill(0);
-        self.input_rows(ciphertext).into_iter().for_each(|row| row.pack(lifted, slots));
+        self.input_rows(ciphertext).into_iter().for_each(|row| row.pack(codes, plaintext_modulus, slots));
     }
 
     /// Adds up what arrived in the slots of the output ciphertexts, and reads each sum as the one number of its
@@ -89,14 +90,18 @@ impl Layout {
         let pixels = self.grid.output[0] * self.grid.output[1];
         let mut sums = vec![0; self.placement.channels_out * pixels];
         for (ciphertext, slots) in slots.iter().enumerate() {
-            for row in self.output_rows(ciphertext) {
-                let (sums, parts) = (&mut sums[row.element..][..row.length], &slots[row.position..][..row.length]);
-                add(parts, plaintext_modulus, sums);
-            }
+            self.unpack_output(ciphertext, slots, plaintext_modulus, &mut sums);
         }
-        let channels = sums.chunks_exact_mut(pixels).zip(ranges);
-        channels.for_each(|(channel, &(low, _))| lift(channel, plaintext_modulus, low));
+        lift_channels(&mut sums, plaintext_modulus, ranges);
         sums
+    }
+
+    /// Adds what arrived in the slots of one output to the tensor, modulo t.
+    pub fn unpack_output(&self, ciphertext: usize, slots: &[u64], plaintext_modulus: u64, sums: &mut [i64]) {
+        for row in self.output_rows(ciphertext) {
+            let (sums, parts) = (&mut sums[row.element..][..row.length], &slots[row.position..][..row.length]);
+            add(parts, plaintext_modulus, sums);
+        }
     }
 
     /// The pixels in the slots of an input ciphertext, and where they come from.
