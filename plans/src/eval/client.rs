@@ -7,6 +7,7 @@ use std::f64::consts::{LN_2, LOG2_E};
 
 use multiversion::multiversion;
 
+use super::PART;
 use crate::op::{ClientOp, Pool};
 
 /// Computes one client operator.
@@ -42,13 +43,21 @@ fn image(shape: &[usize]) -> [usize; 3] {
     shape.try_into().unwrap_or_else(|_| panic!("pooling takes (channels, height, width), not {shape:?}"))
 }
 
-#[multiversion(targets("x86_64+avx512f+avx512dq+avx512vl", "x86_64+avx2"))]
 fn relu(x: &[f32]) -> Vec<f32> {
-    let mut positive = x.to_vec();
-    for value in &mut positive {
-        *value = if *value > 0.0 { *value } else { 0.0 };
+    let mut positive = Vec::with_capacity(x.len());
+    let mut part = [0.0; PART];
+    for x in x.chunks(PART) {
+        relu_into(x, &mut part);
+        positive.extend_from_slice(&part[..x.len()]);
     }
     positive
+}
+
+#[multiversion(targets("x86_64+avx512f+avx512dq+avx512vl", "x86_64+avx2"))]
+fn relu_into(x: &[f32], positive: &mut [f32]) {
+    for (positive, &value) in positive.iter_mut().zip(x) {
+        *positive = if value > 0.0 { value } else { 0.0 };
+    }
 }
 
 fn clip(value: f32, low: f32, high: f32) -> f32 {

@@ -19,10 +19,17 @@ use crate::network::{LinearLayer, Quantizer};
 ///
 /// Infinities clamp to the bounds. A NaN becomes 0, the one code that every quantiser has (low <= 0 <= high).
 pub fn quantize(quantizer: &Quantizer, x: &[f32]) -> Vec<i32> {
-    let mut codes = vec![0; x.len()];
-    quantize_into(*quantizer, x, &mut codes);
+    let mut codes = Vec::with_capacity(x.len());
+    let mut part = [0; PART];
+    for x in x.chunks(PART) {
+        quantize_into(*quantizer, x, &mut part);
+        codes.extend_from_slice(&part[..x.len()]);
+    }
     codes
 }
+
+/// How many numbers are computed at once before they move to a tensor, which then need not be filled with zeros first.
+const PART: usize = 512;
 
 /// A loop without closures, which would not take on the instructions of the function around them.
 #[multiversion(targets("x86_64+avx512f+avx512dq+avx512vl", "x86_64+avx2"))]
@@ -48,22 +55,24 @@ pub fn dequantize(layer: &LinearLayer, accumulators: &[i64]) -> Vec<f32> {
         "{} accumulators do not fill {channels} output channels",
         accumulators.len()
     );
-    let mut real = vec![0.0; accumulators.len()];
-    if !accumulators.is_empty() {
-        scale_channels(&layer.output_scales, accumulators, &mut real);
+    let mut real = Vec::with_capacity(accumulators.len());
+    if accumulators.is_empty() {
+        return real;
+    }
+    let mut part = [0.0; PART];
+    for (channel, &scale) in accumulators.chunks_exact(accumulators.len() / channels).zip(&layer.output_scales) {
+        for accumulators in channel.chunks(PART) {
+            scale_into(scale, accumulators, &mut part);
+            real.extend_from_slice(&part[..accumulators.len()]);
+        }
     }
     real
 }
 
-/// Scales channels of equal length, each by its own factor.
 #[multiversion(targets("x86_64+avx512f+avx512dq+avx512vl", "x86_64+avx2"))]
-fn scale_channels(scales: &[f32], accumulators: &[i64], real: &mut [f32]) {
-    let length = accumulators.len() / scales.len();
-    let channels = real.chunks_exact_mut(length).zip(accumulators.chunks_exact(length));
-    for ((real, accumulators), &scale) in channels.zip(scales) {
-        for (real, &accumulator) in real.iter_mut().zip(accumulators) {
-            *real = accumulator as f32 * scale;
-        }
+fn scale_into(scale: f32, accumulators: &[i64], real: &mut [f32]) {
+    for (real, &accumulator) in real.iter_mut().zip(accumulators) {
+        *real = accumulator as f32 * scale;
     }
 }
 

@@ -97,7 +97,11 @@ impl Row {
 }
 
 /// Appends a row, or makes the last one longer where the new one goes on behind it.
-pub fn push_row(rows: &mut Vec<Row>, row: Row) {
+pub fn push_row(rows: &mut Vec<Row>, mut row: Row) {
+    if row.length == 1 {
+        // Any distances will do for one number: these let a dense layer's become one row.
+        (row.step, row.stride) = (1, 1);
+    }
     if let Some(last) = rows.last_mut()
         && (last.step, last.stride) == (row.step, row.stride)
         && last.position + last.length * last.step == row.position

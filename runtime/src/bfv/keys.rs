@@ -13,7 +13,7 @@ use zeroize::{Zeroize, Zeroizing};
 pub struct SecretKey {
     /// s under all primes, the special one included.
     evaluations: Poly<Evaluations>,
-    /// s under the prime of [`Context::exact`].
+    /// s under the prime of [`Context::exact`], prepared to be a factor.
     exact: Zeroizing<Vec<u64>>,
 }
 
@@ -26,10 +26,11 @@ impl SecretKey {
         let mut exact = Zeroizing::new(vec![0; context.ring_degree()]);
         lift_small(modulus, 1, &ternary, &mut exact);
         ntt.forward(&mut exact);
+        ntt.prepare_factor(&mut exact);
         Self { evaluations: small(context.ring(), 1, &ternary, context.key_residues()), exact }
     }
 
-    /// Returns s in evaluation form under the prime of [`Context::exact`].
+    /// Returns s under the prime of [`Context::exact`], prepared to be a factor.
     pub(super) fn exact(&self) -> &[u64] {
         &self.exact
     }

@@ -5,7 +5,7 @@ use crate::packing::CoefficientPacking;
 use crate::packing::coefficients::tiles::{PixelRow, Tiles};
 use crate::packing::layout::lift_channels;
 use crate::packing::misfit::Misfit;
-use crate::packing::row::{Row, Run, reduce_codes};
+use crate::packing::row::{Row, Run, push_row, reduce_codes};
 use crate::packing::windows::Windows;
 
 /// Where every number of one stage sits, for one ring degree.
@@ -147,13 +147,14 @@ impl Layout {
                     let (y, x) = (y * vertical + top, x * horizontal + left);
                     // The last row or column of a phase may lie beyond the image.
                     if y < height && x < width {
-                        rows.push(Row {
+                        let row = Row {
                             position: (begin + cell) * interleave + number,
                             step: interleave,
                             element: (image * height + y) * width + x,
                             stride: horizontal,
                             length: length.min((width - x).div_ceil(horizontal)),
-                        });
+                        };
+                        push_row(&mut rows, row);
                     }
                 }
             }
@@ -174,9 +175,10 @@ impl Layout {
         let mut met = vec![false; cells];
         for (_, begin) in self.group(tile_group) {
             for shift in 0..2 * stack - 1 {
+                // Powers of two: the ring degree is one, and so is what it was divided by.
                 // By as many cells further on, or back, as kernels are apart.
                 let begin = begin + cells * stack + (stack - 1) * distance - shift * distance;
-                self.tiles.window_cells().for_each(|cell| met[(begin + cell) % cells] = true);
+                self.tiles.window_cells().for_each(|cell| met[(begin + cell) & (cells - 1)] = true);
             }
         }
         let mut sent: Vec<Run> = Vec::new();

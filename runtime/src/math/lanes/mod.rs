@@ -124,6 +124,16 @@ pub(super) trait Residues: Copy {
     /// Multiplies two reduced vectors; the result is reduced.
     fn product(self, x: Vector<Self>, y: Vector<Self>) -> Vector<Self>;
 
+    /// Makes a reduced word ready for [`multiple`](Self::multiple).
+    fn prepared(_modulus: Modulus, word: u64) -> u64 {
+        word
+    }
+    /// Multiplies x < 2Lp by a prepared vector; the result is reduced.
+    #[inline(always)]
+    fn multiple(self, x: Vector<Self>, prepared: Vector<Self>) -> Vector<Self> {
+        self.product(self.canonical(x), prepared)
+    }
+
     /// How many planes a sum of products has.
     const PLANES: usize;
     /// How sums of products are held.

@@ -19,6 +19,8 @@ pub(in crate::math) struct Roomy {
     /// The largest even multiple of p below 2^52, halved.
     bound: __m512i,
     twice: __m512i,
+    /// 1/p modulo 2^52.
+    inverse: __m512i,
     /// 2^52 - p.
     minus_modulus: __m512i,
     /// floor(2^52 / p).
@@ -50,10 +52,20 @@ fn expanded(modulus: Modulus, task: impl Task) {
         lanes,
         bound: lanes.splat((1 << 51) / p * p),
         twice: lanes.splat(2 * p),
+        inverse: lanes.splat(inverse_of_odd(p)),
         minus_modulus: lanes.splat((1 << 52) - p),
         one_quotient: lanes.splat((1 << 52) / p),
         word: lanes.splat((1 << 52) - 1),
     });
+}
+
+/// Inverts an odd number modulo 2^64: each step doubles the bits that are right, which are 3 at first.
+fn inverse_of_odd(p: u64) -> u64 {
+    let mut inverse = p;
+    for _ in 0..5 {
+        inverse = inverse.wrapping_mul(2u64.wrapping_sub(p.wrapping_mul(inverse)));
+    }
+    inverse
 }
 
 impl Residues for Roomy {
@@ -130,6 +142,29 @@ impl Residues for Roomy {
     #[inline(always)]
     fn product(self, x: __m512i, y: __m512i) -> __m512i {
         self.reduced.product(x, y)
+    }
+
+    /// Times 2^52, which the multiplication takes away again.
+    fn prepared(modulus: Modulus, word: u64) -> u64 {
+        let factor = modulus.reduce(1 << 52);
+        modulus.mul_shoup(word, factor, modulus.shoup(factor))
+    }
+
+    /// Montgomery's product: with m = xy/p modulo 2^52, mp ends in the 52 bits that xy ends in, so that
+    /// (xy - mp) / 2^52 is the difference of the upper halves, each below p.
+    ///
+    /// Source: Montgomery, "Modular multiplication without trial division", Math. Comp. 44 (1985).
+    #[inline(always)]
+    fn multiple(self, x: __m512i, prepared: __m512i) -> __m512i {
+        let zero = self.lanes.splat(0);
+        // SAFETY: `self` exists, so the machine has IFMA.
+        let (upper, multiple) = unsafe {
+            let low = _mm512_madd52lo_epu64(zero, x, prepared);
+            let multiple = _mm512_madd52lo_epu64(zero, low, self.inverse);
+            let upper = _mm512_madd52hi_epu64(self.modulus(), x, prepared);
+            (upper, _mm512_madd52hi_epu64(zero, multiple, self.modulus()))
+        };
+        self.sub_modulus_once(self.lanes.sub(upper, multiple))
     }
 
     const PLANES: usize = Ifma::PLANES;

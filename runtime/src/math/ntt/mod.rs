@@ -118,8 +118,15 @@ impl Ntt {
         self.run(inverse::Inverse { table: &self.inverse, scale: &self.scale, factor: Some(factor), residues });
     }
 
-    /// Multiplies N reduced coefficients, in place, by the polynomial that has the N reduced values `factor`: as
-    /// [`forward`](Self::forward), a product point by point and [`inverse`](Self::inverse).
+    /// Prepares the N reduced values of a polynomial to be a factor in [`multiply`](Self::multiply), in place.
+    pub fn prepare_factor(&self, values: &mut [u64]) {
+        self.check(values);
+        self.run(product::Prepare { modulus: self.modulus, values });
+    }
+
+    /// Multiplies N reduced coefficients, in place, by the polynomial whose values were
+    /// [prepared](Self::prepare_factor): as [`forward`](Self::forward), a product point by point and
+    /// [`inverse`](Self::inverse).
     ///
     /// # Panics
     /// When either does not have N words.

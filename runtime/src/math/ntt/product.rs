@@ -1,12 +1,12 @@
 //! A product of polynomials in one go: what leaves the forward transform goes straight into the inverse one.
 
-use super::{BLOCK, Lanes, Residues, SIDE_BY_SIDE, Table, Task, forward, inverse, load, side_by_side, store};
+use super::{BLOCK, Lanes, Modulus, Residues, SIDE_BY_SIDE, Table, Task, forward, inverse, load, side_by_side, store};
 
 /// The product with a polynomial whose values are known, as a task for any kernel.
 pub struct Product<'a> {
     /// Forward constants, inverse constants, and those of the last level.
     pub tables: [&'a Table; 3],
-    /// N reduced values.
+    /// N reduced values, prepared.
     pub factor: &'a [u64],
     /// N reduced coefficients.
     pub residues: &'a mut [u64],
@@ -56,7 +56,24 @@ fn multiply<R: Residues, const B: usize>(r: R, words: &mut [u64], factor: &[u64]
     for i in 0..B {
         let ([x, y], [first, second]) = (pairs[i], factors[i]);
         let (evens, odds) = lanes.deinterleave(first, second);
-        pairs[i] = [r.product(r.canonical(x), evens), r.product(r.canonical(y), odds)];
+        pairs[i] = [r.multiple(x, evens), r.multiple(y, odds)];
     }
     store(r, words, inverse::first_levels::<R, B>(r, pairs, tables[1], k));
+}
+
+/// Prepares values for [`Product`], as a task for any kernel.
+pub struct Prepare<'a> {
+    /// The prime.
+    pub modulus: Modulus,
+    /// Reduced values.
+    pub values: &'a mut [u64],
+}
+
+impl Task for Prepare<'_> {
+    #[inline(always)]
+    fn run<R: Residues>(self, _residues: R) {
+        for value in self.values {
+            *value = R::prepared(self.modulus, *value);
+        }
+    }
 }
