@@ -18,11 +18,27 @@ use crate::network::{LinearLayer, Quantizer};
 /// Turns real numbers into codes: x / scale, rounded half to even, clamped to [low, high].
 ///
 /// Infinities clamp to the bounds. A NaN becomes 0, the one code that every quantiser has (low <= 0 <= high).
-#[multiversion(targets("x86_64+avx512f", "x86_64+avx2"))]
 pub fn quantize(quantizer: &Quantizer, x: &[f32]) -> Vec<i32> {
-    // `as` saturates, so the clamp sees what is out of range on its proper side, and gives 0 for a NaN.
-    let code = |value: &f32| (value / quantizer.scale).round_ties_even() as i32;
-    x.iter().map(|value| code(value).clamp(quantizer.low, quantizer.high)).collect()
+    let mut codes = Vec::with_capacity(x.len());
+    let mut part = [0; PART];
+    for x in x.chunks(PART) {
+        quantize_into(*quantizer, x, &mut part);
+        codes.extend_from_slice(&part[..x.len()]);
+    }
+    codes
+}
+
+/// How many numbers are computed at once before they move to a tensor, which then need not be filled with zeros first.
+const PART: usize = 512;
+
+/// A loop without closures, which would not take on the instructions of the function around them.
+#[multiversion(targets("x86_64+avx512f+avx512dq+avx512vl", "x86_64+avx2"))]
+fn quantize_into(quantizer: Quantizer, x: &[f32], codes: &mut [i32]) {
+    let Quantizer { scale, low, high } = quantizer;
+    for (code, value) in codes.iter_mut().zip(x) {
+        // `as` saturates, so the clamp sees what is out of range on its proper side, and gives 0 for a NaN.
+        *code = ((value / scale).round_ties_even() as i32).max(low).min(high);
+    }
 }
 
 /// Turns accumulators into real numbers: accumulator * scale of its output channel.
@@ -43,10 +59,21 @@ pub fn dequantize(layer: &LinearLayer, accumulators: &[i64]) -> Vec<f32> {
     if accumulators.is_empty() {
         return real;
     }
-    for (channel, scale) in accumulators.chunks_exact(accumulators.len() / channels).zip(&layer.output_scales) {
-        real.extend(channel.iter().map(|&accumulator| accumulator as f32 * scale));
+    let mut part = [0.0; PART];
+    for (channel, &scale) in accumulators.chunks_exact(accumulators.len() / channels).zip(&layer.output_scales) {
+        for accumulators in channel.chunks(PART) {
+            scale_into(scale, accumulators, &mut part);
+            real.extend_from_slice(&part[..accumulators.len()]);
+        }
     }
     real
+}
+
+#[multiversion(targets("x86_64+avx512f+avx512dq+avx512vl", "x86_64+avx2"))]
+fn scale_into(scale: f32, accumulators: &[i64], real: &mut [f32]) {
+    for (real, &accumulator) in real.iter_mut().zip(accumulators) {
+        *real = accumulator as f32 * scale;
+    }
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 
 use crate::op::Linear;
 use crate::packing::misfit::Misfit;
+use crate::packing::row::{Row, Run, lift};
 use crate::packing::{Packing, coefficients, slots};
 
 /// A choice of packing, spelled out for one operator and ring degree.
@@ -45,17 +46,59 @@ impl Layout {
 
     /// The coefficients of an input's c0 that travel, in this order.
     pub fn sent(&self, input: usize) -> Vec<usize> {
-        match self {
-            Layout::Slots(layout) => (0..2 * layout.row_length).collect(),
-            Layout::Coefficients(layout) => layout.sent(input),
-        }
+        self.sent_runs(input).into_iter().flat_map(Run::positions).collect()
     }
 
     /// The coefficients of an output's c0 that travel, in this order.
     pub fn returned(&self, output: usize) -> Vec<usize> {
+        self.returned_runs(output).into_iter().flat_map(Run::positions).collect()
+    }
+
+    /// What [`sent`](Self::sent) lists, by runs.
+    pub fn sent_runs(&self, input: usize) -> Vec<Run> {
         match self {
-            Layout::Slots(layout) => (0..2 * layout.row_length).collect(),
-            Layout::Coefficients(layout) => layout.returned(output),
+            Layout::Slots(layout) => vec![all_of(layout)],
+            Layout::Coefficients(layout) => layout.sent_runs(input),
         }
     }
+
+    /// What [`returned`](Self::returned) lists, by runs.
+    pub fn returned_runs(&self, output: usize) -> Vec<Run> {
+        match self {
+            Layout::Slots(layout) => vec![all_of(layout)],
+            Layout::Coefficients(layout) => layout.result_rows(output).into_iter().map(Row::run).collect(),
+        }
+    }
+
+    /// Puts codes of the input tensor, [of size below t](crate::packing::row::reduce_codes), into the N places of an input ciphertext.
+    pub fn pack_input(&self, input: usize, codes: &[i32], plaintext_modulus: u64, numbers: &mut [u64]) {
+        match self {
+            Layout::Slots(layout) => layout.pack_input(input, codes, plaintext_modulus, numbers),
+            Layout::Coefficients(layout) => layout.pack_input(input, codes, plaintext_modulus, numbers),
+        }
+    }
+
+    /// Brings one output into the tensor of results modulo t, which is zero at first: all its slots, or of a packing by
+    /// coefficients those that travel.
+    pub fn unpack_output(&self, output: usize, numbers: &[u64], plaintext_modulus: u64, sums: &mut [i64]) {
+        match self {
+            Layout::Slots(layout) => layout.unpack_output(output, numbers, plaintext_modulus, sums),
+            Layout::Coefficients(layout) => layout.unpack_output(output, numbers, sums),
+        }
+    }
+}
+
+/// Reads the numbers of a tensor of results modulo t, channels first, as the ones of their channel's range that are
+/// congruent to them.
+///
+/// `ranges` holds one pair (lowest, highest) a channel, none wider than t.
+pub fn lift_channels(sums: &mut [i64], plaintext_modulus: u64, ranges: &[(i64, i64)]) {
+    let pixels = (sums.len() / ranges.len().max(1)).max(1);
+    let channels = sums.chunks_exact_mut(pixels).zip(ranges);
+    channels.for_each(|(channel, &(low, _))| lift(channel, plaintext_modulus, low));
+}
+
+/// All N coefficients: none is without a part in some slot.
+fn all_of(layout: &slots::layout::Layout) -> Run {
+    Run { position: 0, step: 1, length: 2 * layout.row_length }
 }

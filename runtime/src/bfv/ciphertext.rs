@@ -1,9 +1,8 @@
 //! Ciphertexts: as the server computes with them, as the client sends them, as a reply comes back.
 
 use super::context::Context;
+use crate::math::expand::Expansion;
 use crate::math::poly::{Coefficients, Evaluations, Poly};
-use chacha20::ChaCha20Rng;
-use rand::SeedableRng;
 
 /// Expands to uniform polynomials. Two encryptions never share a seed *and* a stream: their difference would be the
 /// difference of the messages plus noise.
@@ -48,6 +47,11 @@ pub struct SeededCiphertext {
 }
 
 impl SeededCiphertext {
+    /// Sets memory aside for a ciphertext; what it holds at first encrypts nothing.
+    pub fn empty(context: &Context) -> Self {
+        Self { c0: Poly::zero(context.ring_degree(), context.top_level()), seed: [0; 32], stream: 0 }
+    }
+
     /// Writes c1 out and transforms c0: k transforms.
     pub fn expand(self, context: &Context) -> Ciphertext {
         let c1 = expand_uniform(context, self.c0.residue_count(), self.seed, self.stream);
@@ -62,8 +66,6 @@ pub(super) fn expand_uniform(context: &Context, residues: usize, seed: Seed, str
 }
 
 /// Opens a seed's stream at its start.
-pub(super) fn uniform_stream(seed: Seed, stream: u64) -> ChaCha20Rng {
-    let mut rng = ChaCha20Rng::from_seed(seed);
-    rng.set_stream(stream);
-    rng
+pub(super) fn uniform_stream(seed: Seed, stream: u64) -> Expansion {
+    Expansion::new(seed, stream)
 }

@@ -29,6 +29,20 @@ impl Plaintext {
         Self { coefficients }
     }
 
+    /// Returns memory for N coefficients: the plaintext 0.
+    pub(crate) fn zero(context: &Context) -> Self {
+        Self { coefficients: vec![0; context.ring_degree()] }
+    }
+
+    /// Changes the coefficients as [`from_coefficients`](Self::from_coefficients) takes them.
+    ///
+    /// # Panics
+    /// When one is then not below t.
+    pub(crate) fn set(&mut self, context: &Context, change: impl FnOnce(&mut [u64])) {
+        change(&mut self.coefficients);
+        check(context.ring_degree(), context.plaintext_modulus(), &self.coefficients);
+    }
+
     /// Returns the N coefficients in [0, t), constant first.
     pub fn coefficients(&self) -> &[u64] {
         &self.coefficients
@@ -61,13 +75,21 @@ impl Encoder {
     /// # Panics
     /// When there are not N slots or one is not below t.
     pub fn encode(&self, slots: &[u64]) -> Plaintext {
+        let mut plaintext = Plaintext { coefficients: vec![0; self.ntt.ring_degree()] };
+        self.encode_into(slots, &mut plaintext);
+        plaintext
+    }
+
+    /// Encodes as [`encode`](Self::encode) does, in the memory of a plaintext of this ring degree.
+    ///
+    /// # Panics
+    /// As there.
+    pub fn encode_into(&self, slots: &[u64], plaintext: &mut Plaintext) {
         check(self.ntt.ring_degree(), self.ntt.modulus().value(), slots);
-        let mut coefficients = vec![0; slots.len()];
         for (&position, &slot) in self.positions.iter().zip(slots) {
-            coefficients[position as usize] = slot;
+            plaintext.coefficients[position as usize] = slot;
         }
-        self.ntt.inverse(&mut coefficients);
-        Plaintext { coefficients }
+        self.ntt.inverse(&mut plaintext.coefficients);
     }
 
     /// Returns the N slots of a plaintext, in [0, t): one transform modulo t.
@@ -76,18 +98,31 @@ impl Encoder {
     /// When the plaintext is of another ring degree.
     pub fn decode(&self, plaintext: &Plaintext) -> Vec<u64> {
         let mut values = plaintext.coefficients.clone();
-        self.ntt.forward(&mut values);
-        let slots = self.positions.iter().map(|&position| values[position as usize]).collect();
-        values.zeroize();
+        let mut slots = vec![0; values.len()];
+        self.decode_into(&mut values, &mut slots);
+        values.as_mut_slice().zeroize();
         slots
+    }
+
+    /// Writes the slots of a plaintext, in [0, t), given its N coefficients, in [0, t), which are overwritten.
+    ///
+    /// # Panics
+    /// When either has not N words.
+    pub(crate) fn decode_into(&self, coefficients: &mut [u64], slots: &mut [u64]) {
+        assert_eq!(slots.len(), self.positions.len(), "there are N slots");
+        self.ntt.forward(coefficients);
+        for (slot, &position) in slots.iter_mut().zip(&self.positions) {
+            *slot = coefficients[position as usize];
+        }
     }
 }
 
 /// Checks the shape and the range of slots or coefficients, in time that does not depend on their values.
 fn check(ring_degree: usize, plaintext_modulus: u64, values: &[u64]) {
     assert_eq!(values.len(), ring_degree, "a plaintext has N slots or coefficients");
-    let largest = values.iter().fold(0, |largest, &value| largest.max(value));
-    assert!(largest < plaintext_modulus, "slots and coefficients are below t = {plaintext_modulus}");
+    // The sign bit says whether one is not below t, which is below 2^60.
+    let signs = values.iter().fold(0, |signs, &value| signs | value | (plaintext_modulus - 1).wrapping_sub(value));
+    assert!(signs >> 63 == 0, "slots and coefficients are below t = {plaintext_modulus}");
 }
 
 /// Lists where each slot stands in the order of the transform, whose index i is the exponent 2 bitrev(i) + 1.

@@ -1,11 +1,11 @@
 //! Encryption: with the secret key, which is what the client does, and with the public key.
 
-use super::ciphertext::{Ciphertext, Seed, SeededCiphertext, expand_uniform};
+use super::ciphertext::{Ciphertext, Seed, SeededCiphertext, uniform_stream};
 use super::context::Context;
 use super::encode::Plaintext;
 use super::keys::{ERROR_BOUND, PublicKey, SecretKey, small};
 use super::lift::{lift_centered, lift_small};
-use super::scale::ScaledMessage;
+use super::scale::{ScaledMessage, mask_message};
 use crate::math::poly::{Evaluations, Poly};
 use crate::math::{sample, vector};
 use rand::CryptoRng;
@@ -25,24 +25,52 @@ pub fn encrypt_secret(
     stream: u64,
     rng: &mut impl CryptoRng,
 ) -> SeededCiphertext {
-    let level = context.top_level();
-    let errors = draw_errors(context, rng);
-    let message = ScaledMessage::new(context, level, plaintext);
-    let c1 = expand_uniform(context, level, seed, stream);
-    let mut masked = c1;
-    for (i, residue) in masked.residues_mut().enumerate() {
-        vector::mul_assign(context.modulus(i), residue, secret.evaluations().residue(i));
+    let mut ciphertext = SeededCiphertext::empty(context);
+    Encryption::new(context, secret).encrypt(plaintext, seed, stream, rng, &mut ciphertext);
+    ciphertext
+}
+
+/// Encryption of one ciphertext after the other, in the same memory.
+pub struct Encryption<'a> {
+    context: &'a Context,
+    secret: &'a SecretKey,
+    errors: Zeroizing<Vec<i8>>,
+}
+
+impl<'a> Encryption<'a> {
+    /// Sets memory aside.
+    pub fn new(context: &'a Context, secret: &'a SecretKey) -> Self {
+        Self { context, secret, errors: Zeroizing::new(vec![0; context.ring_degree()]) }
     }
-    let mut c0 = context.ring().inverse(masked);
-    let mut noisy = Zeroizing::new(vec![0; context.ring_degree()]);
-    for (i, residue) in c0.residues_mut().enumerate() {
-        let modulus = context.modulus(i);
-        lift_small(modulus, ERROR_BOUND, &errors, &mut noisy);
-        message.add_to(i, &mut noisy);
-        vector::neg_assign(modulus, residue);
-        vector::add_assign(modulus, residue, &noisy);
+
+    /// Encrypts as [`encrypt_secret`] does; what `ciphertext`, of this context, was before makes no difference.
+    pub fn encrypt(
+        &mut self,
+        plaintext: &Plaintext,
+        seed: Seed,
+        stream: u64,
+        rng: &mut impl CryptoRng,
+        ciphertext: &mut SeededCiphertext,
+    ) {
+        let Self { context, secret, errors } = self;
+        sample::error(rng, errors);
+        (ciphertext.seed, ciphertext.stream) = (seed, stream);
+        let mut uniform = uniform_stream(seed, stream);
+        let level = context.top_level();
+        assert_eq!(ciphertext.c0.residue_count(), level, "a fresh ciphertext is of the highest level");
+        for (i, residue) in ciphertext.c0.residues_mut().enumerate() {
+            let modulus = context.modulus(i);
+            sample::uniform(modulus, &mut uniform, residue);
+            context.ntt(i).inverse_of_product(residue, secret.evaluations().residue(i));
+            if !mask_message(context, [level, i], plaintext, errors, residue) {
+                let mut noisy = Zeroizing::new(vec![0; context.ring_degree()]);
+                lift_small(modulus, ERROR_BOUND, errors, &mut noisy);
+                ScaledMessage::new(context, level, plaintext).add_to(i, &mut noisy);
+                vector::neg_assign(modulus, residue);
+                vector::add_assign(modulus, residue, &noisy);
+            }
+        }
     }
-    SeededCiphertext { c0, seed, stream }
 }
 
 /// Encrypts with the public key (b, a), under all primes; where there is a special prime P, divides it out.

@@ -8,10 +8,12 @@ use super::context::Context;
 use super::decrypt::unscale_one;
 use super::factor::subtract_once;
 use super::keys::ReplyKey;
+use super::vectorized::vectorized;
 use crate::math::modulus::Modulus;
 use crate::math::poly::{Coefficients, Poly};
 use crate::math::vector;
-use zeroize::Zeroizing;
+use chococ_plans::packing::row::Run;
+use zeroize::{Zeroize, Zeroizing};
 
 /// A ciphertext over the prime p of the replies.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,6 +25,11 @@ pub struct Reply {
 }
 
 impl Reply {
+    /// Sets no memory aside yet.
+    pub(crate) fn empty() -> Reply {
+        Reply { c0: Vec::new(), c1: Vec::new() }
+    }
+
     /// Switches a ciphertext to the modulus p: each c becomes p c / q, rounded, of c0 cut to the bits that are kept.
     ///
     /// `returned` lists the coefficients of c0 that travel. The message stays, since its scale q/t becomes p/t; the
@@ -36,6 +43,14 @@ impl Reply {
         c1.iter_mut().for_each(|c| *c = scaled(*c, modulus.value(), 0));
         ntt.forward(&mut c1);
         Reply { c0, c1 }
+    }
+}
+
+impl Zeroize for Reply {
+    /// Wipes what decryption has left.
+    fn zeroize(&mut self) {
+        self.c0.as_mut_slice().zeroize();
+        self.c1.as_mut_slice().zeroize();
     }
 }
 
@@ -76,16 +91,33 @@ fn scaled(fraction: u64, p: u64, dropped: u32) -> u64 {
 
 /// Decrypts a reply: the results modulo t, in the order of `returned`.
 pub fn decrypt_reply(context: &Context, key: &ReplyKey, reply: &Reply, returned: &[usize]) -> Vec<u64> {
-    let mut results = phase(context, key, reply, returned);
-    unscale_one(context.reply().0.value(), context.plaintext_modulus(), &mut results);
-    std::mem::take(&mut *results)
+    let mut reply = reply.clone();
+    let mut results = Vec::with_capacity(returned.len());
+    decrypt_reply_into(context, key, &mut reply, &Run::list(returned), &mut results);
+    reply.zeroize();
+    results
+}
+
+/// Decrypts as [`decrypt_reply`] does, replacing what is in `results`; what stays in `reply` is secret.
+pub(crate) fn decrypt_reply_into(
+    context: &Context,
+    key: &ReplyKey,
+    reply: &mut Reply,
+    returned: &[Run],
+    results: &mut Vec<u64>,
+) {
+    phase(context, key, reply, returned, results);
+    unscale_one(context.reply().0.value(), context.plaintext_modulus(), results);
 }
 
 /// Measures how many more bits of noise a reply can take: log2(p/(2t)) - log2(largest noise of a result).
 ///
 /// It depends on the secret key and on the errors drawn: it is for tests and reports, and never travels.
 pub fn measured_reply_budget_bits(context: &Context, key: &ReplyKey, reply: &Reply, returned: &[usize]) -> f64 {
-    let phase = phase(context, key, reply, returned);
+    let (mut reply, mut words) = (reply.clone(), Vec::with_capacity(returned.len()));
+    phase(context, key, &mut reply, &Run::list(returned), &mut words);
+    reply.zeroize();
+    let phase = Zeroizing::new(words);
     let (t, p) = (context.plaintext_modulus(), context.reply().0.value());
     let mut messages = phase.clone();
     unscale_one(p, t, &mut messages);
@@ -98,20 +130,29 @@ pub fn measured_reply_budget_bits(context: &Context, key: &ReplyKey, reply: &Rep
     (p as f64 / t as f64).log2() - 1.0 - (largest as f64).log2()
 }
 
-/// Returns c0 + c1 s modulo p, where `returned` says. What c0 was cut by counts as half of what it may have been.
-fn phase(context: &Context, key: &ReplyKey, reply: &Reply, returned: &[usize]) -> Zeroizing<Vec<u64>> {
+/// Writes c0 + c1 s modulo p, where `returned` says, instead of what is in `words`; c1 is used up.
+fn phase(context: &Context, key: &ReplyKey, reply: &mut Reply, returned: &[Run], words: &mut Vec<u64>) {
     let dropped = context.parameters().stage.reply_dropped_bits;
     let (modulus, ntt) = context.reply();
-    let (p, middle) = (modulus.value(), (1 << dropped) / 2);
-    let mut product = Zeroizing::new(vec![0; context.ring_degree()]);
-    vector::pointwise_mul(modulus, &reply.c1, key.evaluations(), &mut product);
-    ntt.inverse(&mut product);
-    let gathered = returned.iter().zip(&reply.c0).map(|(&position, &c0)| {
-        // Below 2p and half of 2^dropped.
-        let sum = (c0 << dropped) + middle + product[position];
-        subtract_once(subtract_once(sum, p), p)
-    });
-    Zeroizing::new(gathered.collect())
+    ntt.inverse_of_product(&mut reply.c1, key.evaluations());
+    words.clear();
+    match returned {
+        [all] if all.length == reply.c1.len() => std::mem::swap(words, &mut reply.c1),
+        _ => returned.iter().for_each(|run| run.gather(&reply.c1, words)),
+    }
+    add_upper(modulus.value(), dropped, &reply.c0, words);
+}
+
+vectorized! {
+    /// Adds numbers modulo p of which only the upper bits are known: half of what they were cut by stands for the rest.
+    fn add_upper(p: u64, dropped: u32, uppers: &[u64], words: &mut [u64]) {
+        let middle = (1 << dropped) / 2;
+        for (word, &upper) in words.iter_mut().zip(uppers) {
+            // Below 2p and half of 2^dropped.
+            let sum = *word + (upper << dropped) + middle;
+            *word = subtract_once(subtract_once(sum, p), p);
+        }
+    }
 }
 
 #[cfg(test)]

@@ -4,18 +4,22 @@ use std::time::{Duration, Instant};
 
 use chococ_plans::check::CheckedStage;
 use chococ_plans::eval;
-use chococ_plans::packing::layout::Layout;
+use chococ_plans::packing::layout::{Layout, lift_channels};
+use chococ_plans::packing::row::reduce_codes;
 use chococ_plans::plan::Stage;
 use rand::CryptoRng;
+use zeroize::Zeroizing;
 
 use super::{Client, StageRecord};
+use crate::bfv::ciphertext::SeededCiphertext;
 use crate::bfv::context::Context;
 use crate::bfv::encode::{Encoder, Plaintext};
-use crate::bfv::encrypt::encrypt_secret;
-use crate::bfv::reply::{decrypt_reply, measured_reply_budget_bits};
+use crate::bfv::encrypt::Encryption;
+use crate::bfv::reply::{Reply, decrypt_reply_into, measured_reply_budget_bits};
 use crate::error::Error;
 use crate::values::Values;
-use crate::wire::{Kind, reply, request};
+use crate::wire::reply::Reader;
+use crate::wire::{Kind, request};
 
 /// What an inference wants next.
 #[derive(Clone, Debug, PartialEq)]
@@ -124,9 +128,22 @@ impl<'a> Inference<'a> {
         let mut seed = [0; 32];
         rng.fill_bytes(&mut seed);
         let mut bytes = request::begin(checked, index, client.fingerprint, seed);
-        for (input, plaintext) in plaintexts(context, layout, &codes).enumerate() {
-            let ciphertext = encrypt_secret(context, secret, &plaintext, seed, input as u64, rng);
-            request::append(&mut bytes, context, &ciphertext, &layout.sent(input));
+        let t = context.plaintext_modulus();
+        let reduced = reduce_codes(&codes, t);
+        let mut plaintext = Plaintext::zero(context);
+        let mut slots = vec![0; if encoder(context, layout).is_some() { context.ring_degree() } else { 0 }];
+        let mut encryption = Encryption::new(context, secret);
+        let mut ciphertext = SeededCiphertext::empty(context);
+        for input in 0..layout.inputs() {
+            match encoder(context, layout) {
+                Some(encoder) => {
+                    layout.pack_input(input, &reduced, t, &mut slots);
+                    encoder.encode_into(&slots, &mut plaintext);
+                }
+                None => plaintext.set(context, |coefficients| layout.pack_input(input, &reduced, t, coefficients)),
+            }
+            encryption.encrypt(&plaintext, seed, input as u64, rng, &mut ciphertext);
+            request::append(&mut bytes, context, &ciphertext, &layout.sent_runs(input));
         }
         self.awaited = Some(index);
         self.records.push(StageRecord {
@@ -145,50 +162,42 @@ impl<'a> Inference<'a> {
         let checked = stage(client, index);
         let CheckedStage { stage, layout, .. } = checked;
         let (context, key) = (client.contexts.stage(index), &client.reply_keys[index]);
-        let mut results = Vec::new();
+        let t = context.plaintext_modulus();
+        let mut accumulators = vec![0; stage.layer.operator.output_shape().iter().product()];
+        let mut results = Zeroizing::new(Vec::new());
         let (mut budget_bits, mut measuring): (Option<f64>, _) = (None, Duration::ZERO);
-        for reply in reply::read(checked, index, client.fingerprint, bytes).map_err(Error::message(Kind::Reply))? {
-            let (reply, returned) = reply.map_err(Error::message(Kind::Reply))?;
-            results.push(decrypt_reply(context, key, &reply, &returned));
+        let opened = Reader::open(checked, index, client.fingerprint, bytes);
+        let mut reader = opened.map_err(Error::message(Kind::Reply))?;
+        let mut reply = Zeroizing::new(Reply::empty());
+        for output in 0..layout.outputs() {
+            let returned = reader.next(&mut reply).map_err(Error::message(Kind::Reply))?;
             if client.watch.budgets {
                 let begun = Instant::now();
-                let measured = measured_reply_budget_bits(context, key, &reply, &returned);
+                let measured = measured_reply_budget_bits(context, key, &reply, &layout.returned(output));
                 budget_bits = Some(budget_bits.map_or(measured, |smallest| smallest.min(measured)));
                 measuring += begun.elapsed();
             }
+            decrypt_reply_into(context, key, &mut reply, &returned, &mut results);
+            if let Some(encoder) = encoder(context, layout) {
+                // c0 and c1 s are not needed any more.
+                encoder.decode_into(&mut results, &mut reply.c0);
+                std::mem::swap(&mut *results, &mut reply.c0);
+            }
+            layout.unpack_output(output, &results, t, &mut accumulators);
         }
-        let accumulators = accumulators(context, layout, results, &stage.layer.output_ranges);
+        lift_channels(&mut accumulators, t, &stage.layer.output_ranges);
         Ok(Received { accumulators, budget_bits, measuring })
     }
 }
 
-/// Packs codes into the plaintexts of a stage's inputs.
-fn plaintexts<'a>(context: &'a Context, layout: &Layout, codes: &[i32]) -> impl Iterator<Item = Plaintext> + use<'a> {
-    let t = context.plaintext_modulus();
-    let (packed, encoder) = match layout {
-        Layout::Slots(layout) => (layout.pack(codes, t), Some(encoder(context))),
-        Layout::Coefficients(layout) => (layout.pack(codes, t), None),
-    };
-    packed.into_iter().map(move |values| match encoder {
-        Some(encoder) => encoder.encode(&values),
-        None => Plaintext::from_coefficients(context, values),
-    })
-}
-
-/// Reads the accumulators from what the replies of a stage decrypted to.
-fn accumulators(context: &Context, layout: &Layout, results: Vec<Vec<u64>>, ranges: &[(i64, i64)]) -> Vec<i64> {
-    let t = context.plaintext_modulus();
+/// What puts a stage's numbers into slots, if they go there.
+fn encoder<'a>(context: &'a Context, layout: &Layout) -> Option<&'a Encoder> {
     match layout {
-        Layout::Slots(layout) => {
-            let decode = |values| encoder(context).decode(&Plaintext::from_coefficients(context, values));
-            layout.unpack(&results.into_iter().map(decode).collect::<Vec<_>>(), t, ranges)
+        Layout::Slots(_) => {
+            Some(context.encoder().expect("the plaintext modulus of a checked stage in slots has a transform"))
         }
-        Layout::Coefficients(layout) => layout.unpack(&results, t, ranges),
+        Layout::Coefficients(_) => None,
     }
-}
-
-fn encoder(context: &Context) -> &Encoder {
-    context.encoder().expect("the plaintext modulus of a checked stage in slots has a transform")
 }
 
 /// A reply, decrypted.

@@ -2,7 +2,7 @@
 
 use super::lanes::{Narrow, Residues, Scalar, Wide};
 #[cfg(target_arch = "x86_64")]
-use super::lanes::{avx2, avx512, ifma};
+use super::lanes::{avx2, avx512, ifma, roomy};
 use super::modulus::Modulus;
 
 /// Moduli below this have the narrow arithmetic: 4p fits 32 bits.
@@ -70,6 +70,19 @@ pub(super) fn run(kernel: Kernel, modulus: Modulus, task: impl Task) {
         #[cfg(target_arch = "x86_64")]
         Kernel::Avx512 | Kernel::Avx512Ifma => avx512::run(modulus, narrow, task),
         _ => run_wide(kernel, modulus, task),
+    }
+}
+
+/// Runs a transform of a ring degree, at least 32 where the kernel is a vector one: as [`run`], but with an arithmetic
+/// that has room for the whole of it where the modulus leaves some.
+///
+/// # Panics
+/// When the machine lacks the kernel.
+pub(super) fn run_transform(kernel: Kernel, modulus: Modulus, ring_degree: usize, task: impl Task) {
+    match kernel {
+        #[cfg(target_arch = "x86_64")]
+        Kernel::Avx512Ifma if roomy::fits(ring_degree, modulus) => roomy::run(modulus, task),
+        _ => run(kernel, modulus, task),
     }
 }
 

@@ -8,6 +8,8 @@
 use rand::CryptoRng;
 use zeroize::Zeroize;
 
+#[cfg(target_arch = "x86_64")]
+use super::lanes::sampling;
 use super::modulus::Modulus;
 
 /// Bytes drawn at a time; results do not depend on it.
@@ -23,18 +25,22 @@ const BUFFER: usize = 4096;
 /// Time depends on the candidates rejected, which say nothing about those accepted.
 pub fn uniform(modulus: Modulus, rng: &mut impl CryptoRng, out: &mut [u64]) {
     if modulus.bits() <= 32 {
-        reject(modulus, rng, out, |word: [u8; 4]| u64::from(u32::from_le_bytes(word)));
+        let read = |word: [u8; 4]| u64::from(u32::from_le_bytes(word));
+        reject(modulus, rng, out, read, |candidates, out| accept(modulus, candidates, out));
     } else {
-        reject(modulus, rng, out, u64::from_le_bytes);
+        reject(modulus, rng, out, u64::from_le_bytes, |_, _| (0, 0));
     }
 }
 
 /// Rejection from words of `WIDTH` bytes.
+///
+/// `many` may take any number of words off the front by itself: it says how many it read, and accepted.
 fn reject<const WIDTH: usize>(
     modulus: Modulus,
     rng: &mut impl CryptoRng,
     out: &mut [u64],
     read: impl Fn([u8; WIDTH]) -> u64,
+    many: impl Fn(&[[u8; WIDTH]], &mut [u64]) -> (usize, usize),
 ) {
     let mask = (1 << modulus.bits()) - 1;
     let mut buffer = [0; BUFFER];
@@ -44,7 +50,10 @@ fn reject<const WIDTH: usize>(
         let words = (out.len() - filled).min(BUFFER / WIDTH);
         let bytes = &mut buffer[..words * WIDTH];
         rng.fill_bytes(bytes);
-        for word in bytes.as_chunks().0 {
+        let candidates = bytes.as_chunks().0;
+        let (seen, accepted) = many(candidates, &mut out[filled..]);
+        filled += accepted;
+        for word in &candidates[seen..] {
             let candidate = read(*word) & mask;
             // Written in any case, so that acceptance costs no branch; a rejected one is overwritten by the next.
             out[filled] = candidate;
@@ -54,7 +63,18 @@ fn reject<const WIDTH: usize>(
             }
         }
     }
-    buffer.zeroize();
+    buffer.as_mut_slice().zeroize();
+}
+
+/// Accepts and rejects from the front of 32-bit candidates, in registers where the machine can; returns how many were
+/// seen, and accepted.
+fn accept(modulus: Modulus, candidates: &[[u8; 4]], out: &mut [u64]) -> (usize, usize) {
+    #[cfg(target_arch = "x86_64")]
+    if sampling::is_available() {
+        let mask = u32::MAX >> (u32::BITS - modulus.bits());
+        return sampling::accept(candidates, mask, modulus.value() as u32, out);
+    }
+    (0, 0)
 }
 
 /// Fills `out` with independent uniform values in {-1, 0, 1}.
@@ -83,7 +103,7 @@ pub fn ternary(rng: &mut impl CryptoRng, out: &mut [i8]) {
             missing = later;
         }
     }
-    buffer.zeroize();
+    buffer.as_mut_slice().zeroize();
 }
 
 /// Fills `out` with independent values of the centred binomial distribution of 21 + 21 bits.
@@ -95,22 +115,38 @@ pub fn ternary(rng: &mut impl CryptoRng, out: &mut [i8]) {
 ///
 /// Time does not depend on the values.
 pub fn error(rng: &mut impl CryptoRng, out: &mut [i8]) {
-    const LOW: u64 = (1 << 42) - 1;
-    const HIGH: u64 = (1 << 21) - 1;
     let mut buffer = [0; BUFFER];
     for values in out.chunks_mut(3 * (BUFFER / 16)) {
         let bytes = &mut buffer[..16 * values.len().div_ceil(3)];
         rng.fill_bytes(bytes);
-        for (three, pair) in values.chunks_mut(3).zip(bytes.as_chunks::<16>().0) {
-            let pair = u128::from_le_bytes(*pair);
-            let (u, v) = (pair as u64, (pair >> 64) as u64);
-            let bits = [u & LOW, v & LOW, (u >> 42 & HIGH) << 21 | (v >> 42 & HIGH)];
-            for (value, bits) in three.iter_mut().zip(bits) {
-                *value = bits.count_ones() as i8 - 21;
-            }
+        let pairs = bytes.as_chunks::<16>().0;
+        let done = count_many(pairs, values);
+        count_each(&pairs[done..], &mut values[3 * done..]);
+    }
+    buffer.as_mut_slice().zeroize();
+}
+
+/// Counts the ones of pairs of words from the front, in registers where the machine can; returns of how many.
+fn count_many(pairs: &[[u8; 16]], values: &mut [i8]) -> usize {
+    #[cfg(target_arch = "x86_64")]
+    if sampling::is_available() {
+        return sampling::count(pairs, values);
+    }
+    0
+}
+
+/// Counts the ones of pairs of words, three values each.
+fn count_each(pairs: &[[u8; 16]], values: &mut [i8]) {
+    const LOW: u64 = (1 << 42) - 1;
+    const HIGH: u64 = (1 << 21) - 1;
+    for (three, pair) in values.chunks_mut(3).zip(pairs) {
+        let pair = u128::from_le_bytes(*pair);
+        let (u, v) = (pair as u64, (pair >> 64) as u64);
+        let bits = [u & LOW, v & LOW, (u >> 42 & HIGH) << 21 | (v >> 42 & HIGH)];
+        for (value, bits) in three.iter_mut().zip(bits) {
+            *value = bits.count_ones() as i8 - 21;
         }
     }
-    buffer.zeroize();
 }
 
 #[cfg(test)]
@@ -149,6 +185,19 @@ mod tests {
                 assert!(out.iter().all(|&x| x == accepted()), "{bits} bits, {length} residues");
                 assert_eq!(bulk.next_u32(), single.next_u32(), "both stand at the same word");
             }
+        }
+    }
+
+    #[test]
+    fn errors_are_counts_of_single_pairs() {
+        for length in [0, 1, 11, 12, 13, 16, 17, 100, 768, 769, 5000] {
+            let mut out = vec![0; length];
+            error(&mut rng(6), &mut out);
+            let mut pairs = vec![[0; 16]; length.div_ceil(3)];
+            rng(6).fill_bytes(pairs.as_flattened_mut());
+            let mut expected = vec![0; length];
+            count_each(&pairs, &mut expected);
+            assert_eq!(out, expected, "{length} values");
         }
     }
 

@@ -18,6 +18,8 @@ use chococ_plans::check::CheckedPlan;
 use chococ_plans::cost::HEADER_BYTES;
 use chococ_plans::file::{sha256, to_text};
 
+use crate::math::bits;
+
 const MAGIC: [u8; 4] = *b"CHOC";
 
 /// Version of the message format.
@@ -164,7 +166,8 @@ impl Address {
 
     /// Begins a message that will have `size_bytes` in all.
     pub(super) fn begin(self, size_bytes: usize) -> Vec<u8> {
-        let mut bytes = Vec::with_capacity(size_bytes);
+        // With room for what packing may write behind its own bytes.
+        let mut bytes = Vec::with_capacity(size_bytes + bits::SLACK);
         bytes.extend(MAGIC);
         bytes.extend([MESSAGE_VERSION, self.kind.code()]);
         bytes.extend(self.stage.to_le_bytes());

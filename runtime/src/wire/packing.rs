@@ -1,9 +1,10 @@
-//! Numbers as bits: each at its true width, lowest bits first, without gaps; a list of them ends on a byte.
+//! Lists of numbers in messages, as [bits] and nothing else.
 
 use chococ_plans::cost::packed_bytes;
 use chococ_plans::params::bits_of;
 
 use super::header::MessageError;
+use crate::math::bits;
 use crate::math::poly::{Poly, Ring};
 
 /// Appends a polynomial over the first primes of `ring`, residue by residue.
@@ -33,13 +34,26 @@ pub(super) fn take_poly<F>(
 
 /// Takes `count` numbers of `width` bits off the front of `bytes`, which has at least their length.
 pub(super) fn take(bytes: &mut &[u8], count: usize, width: u32, item: usize) -> Result<Vec<u64>, MessageError> {
+    let mut words = Vec::new();
+    take_into(bytes, count, width, item, &mut words)?;
+    Ok(words)
+}
+
+/// As [`take`], replacing what is in `words`.
+pub(super) fn take_into(
+    bytes: &mut &[u8],
+    count: usize,
+    width: u32,
+    item: usize,
+    words: &mut Vec<u64>,
+) -> Result<(), MessageError> {
     let packed =
         bytes.split_off(..packed_bytes(count, width)).expect("the message's length was compared with the plan");
-    let mut words = vec![0; count];
-    if !unpack(packed, &mut words, width) {
-        return Err(MessageError::Padding { item });
+    words.resize(count, 0);
+    match bits::unpack(packed, width, words) {
+        true => Ok(()),
+        false => Err(MessageError::Padding { item }),
     }
-    Ok(words)
 }
 
 /// Checks that all numbers are below a bound.
@@ -53,85 +67,18 @@ pub(super) fn below(words: &[u64], bound: u64, item: usize) -> Result<(), Messag
 
 /// Appends words of `width` bits, 1 to 63 (higher bits are 0), and pads to a whole byte.
 pub(super) fn append(bytes: &mut Vec<u8>, words: &[u64], width: u32) {
-    // Bits that wait for their word to fill: `filled` of them, always fewer than 64.
-    let (mut waiting, mut filled) = (0u64, 0u32);
-    for &word in words {
-        waiting |= word << filled;
-        filled += width;
-        if filled >= u64::BITS {
-            bytes.extend(waiting.to_le_bytes());
-            filled -= u64::BITS;
-            // What of `word` did not fit: its upper `filled` bits; width - filled is 1 to 63.
-            waiting = word >> (width - filled);
-        }
-    }
-    bytes.extend(&waiting.to_le_bytes()[..filled.div_ceil(8) as usize]);
-}
-
-/// Fills `words` from bits that [`append`] wrote; false when the padding is not zero.
-fn unpack(bytes: &[u8], words: &mut [u64], width: u32) -> bool {
-    let mask = (1u64 << width) - 1;
-    let mut rest = bytes;
-    let (mut waiting, mut filled) = (0u64, 0u32);
-    for word in words {
-        if filled >= width {
-            *word = waiting & mask;
-            waiting >>= width;
-            filled -= width;
-            continue;
-        }
-        let next = next_word(&mut rest);
-        *word = (waiting | next << filled) & mask;
-        // Of `next`, width - filled bits are used: 1 to 63.
-        waiting = next >> (width - filled);
-        filled += u64::BITS - width;
-    }
-    // Zeros that `next_word` made up beyond the end do no harm here.
-    waiting == 0 && rest.is_empty()
-}
-
-/// Takes eight bytes, or what is left, zeros behind.
-fn next_word(rest: &mut &[u8]) -> u64 {
-    match rest.split_first_chunk() {
-        Some((word, behind)) => {
-            *rest = behind;
-            u64::from_le_bytes(*word)
-        }
-        None => {
-            let mut word = [0; 8];
-            word[..rest.len()].copy_from_slice(rest);
-            *rest = &[];
-            u64::from_le_bytes(word)
-        }
-    }
+    let (begin, length) = (bytes.len(), packed_bytes(words.len(), width));
+    bytes.resize(begin + length + bits::SLACK, 0);
+    bits::pack(words, width, &mut bytes[begin..]);
+    bytes.truncate(begin + length);
 }
 
 #[cfg(test)]
 mod tests {
     use chococ_plans::primes::ntt_primes_below;
-    use proptest::prelude::*;
 
     use super::*;
     use crate::math::poly::Coefficients;
-
-    /// The same bits, one at a time.
-    fn naive(words: &[u64], width: u32) -> Vec<u8> {
-        let bits: Vec<u8> = words.iter().flat_map(|w| (0..width).map(move |bit| (w >> bit & 1) as u8)).collect();
-        bits.chunks(8).map(|byte| byte.iter().rev().fold(0, |sum, bit| 2 * sum + bit)).collect()
-    }
-
-    proptest! {
-        #[test]
-        fn bits_come_back(width in 1u32..64, words in prop::collection::vec(any::<u64>(), 0..70)) {
-            let words: Vec<u64> = words.iter().map(|word| word & ((1 << width) - 1)).collect();
-            let mut bytes = vec![0x55];
-            append(&mut bytes, &words, width);
-            prop_assert_eq!(&bytes[1..], naive(&words, width));
-            let mut back = vec![0; words.len()];
-            prop_assert!(unpack(&bytes[1..], &mut back, width));
-            prop_assert_eq!(back, words);
-        }
-    }
 
     #[test]
     fn numbers_at_or_above_the_prime_and_dirty_padding_are_refused() {

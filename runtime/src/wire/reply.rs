@@ -3,6 +3,7 @@
 //! c1 travels in evaluation form, as an expanded seed does.
 
 use chococ_plans::check::CheckedStage;
+use chococ_plans::packing::row::Run;
 use chococ_plans::params::{StageParameters, bits_of};
 
 use super::header::{Address, Kind, MessageError};
@@ -30,22 +31,59 @@ pub fn write(stage: CheckedStage<'_>, index: usize, plan: [u8; 4], replies: &[Re
 /// holds more than one. Each comes with the coefficients that its c0 holds.
 ///
 /// # Errors
-/// [`MessageError`]: it is not that message; and, as they are reached, ciphertexts with bits set between their parts.
+/// [`MessageError`]: it is not that message; and, as they are reached, ciphertexts that are none.
 pub fn read<'a>(
     stage: CheckedStage<'a>,
     index: usize,
     plan: [u8; 4],
     bytes: &'a [u8],
 ) -> Result<impl Iterator<Item = Result<(Reply, Vec<usize>), MessageError>> + use<'a>, MessageError> {
-    let mut rest = address(stage, index, plan).open(bytes, stage.stage.cost.bytes_down)?;
-    let StageParameters { reply_modulus, reply_dropped_bits: dropped, .. } = stage.parameters.stage;
-    let bits = bits_of(reply_modulus);
+    let mut reader = Reader::open(stage, index, plan, bytes)?;
     Ok((0..stage.layout.outputs()).map(move |item| {
-        let returned = stage.layout.returned(item);
-        let c0 = packing::take(&mut rest, returned.len(), bits - dropped, item)?;
-        packing::below(&c0, ((reply_modulus - 1) >> dropped) + 1, item)?;
-        let c1 = packing::take(&mut rest, stage.parameters.keys.ring_degree, bits, item)?;
-        packing::below(&c1, reply_modulus, item)?;
-        Ok((Reply { c0, c1 }, returned))
+        let mut reply = Reply::empty();
+        reader.next(&mut reply)?;
+        Ok((reply, stage.layout.returned(item)))
     }))
+}
+
+/// The ciphertexts of a reply, read one after the other into the same memory.
+pub(crate) struct Reader<'a> {
+    stage: CheckedStage<'a>,
+    rest: &'a [u8],
+    /// The ciphertext that is next.
+    item: usize,
+}
+
+impl<'a> Reader<'a> {
+    /// Opens the reply of server stage `index`.
+    ///
+    /// # Errors
+    /// [`MessageError`]: it is not that message.
+    pub fn open(
+        stage: CheckedStage<'a>,
+        index: usize,
+        plan: [u8; 4],
+        bytes: &'a [u8],
+    ) -> Result<Reader<'a>, MessageError> {
+        let rest = address(stage, index, plan).open(bytes, stage.stage.cost.bytes_down)?;
+        Ok(Reader { stage, rest, item: 0 })
+    }
+
+    /// Reads the next ciphertext, of as many as the stage has outputs; returns the coefficients that its c0 holds.
+    ///
+    /// # Errors
+    /// [`MessageError`]: there are bits set between its parts, or a number is no residue.
+    pub fn next(&mut self, reply: &mut Reply) -> Result<Vec<Run>, MessageError> {
+        let parameters = self.stage.parameters;
+        let StageParameters { reply_modulus, reply_dropped_bits: dropped, .. } = parameters.stage;
+        let bits = bits_of(reply_modulus);
+        let returned = self.stage.layout.returned_runs(self.item);
+        let count = returned.iter().map(|run| run.length).sum();
+        packing::take_into(&mut self.rest, count, bits - dropped, self.item, &mut reply.c0)?;
+        packing::below(&reply.c0, ((reply_modulus - 1) >> dropped) + 1, self.item)?;
+        packing::take_into(&mut self.rest, parameters.keys.ring_degree, bits, self.item, &mut reply.c1)?;
+        packing::below(&reply.c1, reply_modulus, self.item)?;
+        self.item += 1;
+        Ok(returned)
+    }
 }

@@ -4,6 +4,7 @@
 
 use chococ_plans::check::CheckedStage;
 use chococ_plans::cost::SEED_BYTES;
+use chococ_plans::packing::row::Run;
 use chococ_plans::params::bits_of;
 
 use super::header::{Address, Kind, MessageError};
@@ -27,11 +28,19 @@ pub fn begin(stage: CheckedStage<'_>, index: usize, plan: [u8; 4], seed: Seed) -
 /// Appends the next ciphertext, encrypted under the request's seed, its place in the request as the stream.
 ///
 /// `sent` lists the coefficients that travel; of each, the low bits that a request leaves out are cut off.
-pub fn append(bytes: &mut Vec<u8>, context: &Context, ciphertext: &SeededCiphertext, sent: &[usize]) {
+pub fn append(bytes: &mut Vec<u8>, context: &Context, ciphertext: &SeededCiphertext, sent: &[Run]) {
     let dropped = context.parameters().stage.request_dropped_bits;
+    let mut words = Vec::with_capacity(context.ring_degree());
     for (residue, modulus) in ciphertext.c0.residues().zip(context.ring().moduli()) {
-        let words: Vec<u64> = sent.iter().map(|&position| residue[position] >> dropped).collect();
-        packing::append(bytes, &words, bits_of(modulus.value()) - dropped);
+        let width = bits_of(modulus.value()) - dropped;
+        if dropped == 0 && matches!(sent, [all] if all.length == residue.len()) {
+            packing::append(bytes, residue, width);
+            continue;
+        }
+        words.clear();
+        sent.iter().for_each(|run| run.gather(residue, &mut words));
+        words.iter_mut().for_each(|word| *word >>= dropped);
+        packing::append(bytes, &words, width);
     }
 }
 

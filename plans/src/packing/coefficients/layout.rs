@@ -3,8 +3,9 @@
 use crate::op::Linear;
 use crate::packing::CoefficientPacking;
 use crate::packing::coefficients::tiles::{PixelRow, Tiles};
+use crate::packing::layout::lift_channels;
 use crate::packing::misfit::Misfit;
-use crate::packing::row::{Row, lift};
+use crate::packing::row::{Row, Run, push_row, reduce_codes};
 use crate::packing::windows::Windows;
 
 /// Where every number of one stage sits, for one ring degree.
@@ -116,12 +117,19 @@ impl Layout {
 
     /// Puts the codes of the input tensor into coefficients, as numbers modulo t: N for each ciphertext.
     pub fn pack(&self, codes: &[i32], plaintext_modulus: u64) -> Vec<Vec<u64>> {
+        let codes = reduce_codes(codes, plaintext_modulus);
         let packed = (0..self.inputs()).map(|input| {
             let mut coefficients = vec![0; self.ring_degree];
-            self.input_rows(input).into_iter().for_each(|row| row.pack(codes, plaintext_modulus, &mut coefficients));
+            self.pack_input(input, &codes, plaintext_modulus, &mut coefficients);
             coefficients
         });
         packed.collect()
+    }
+
+    /// Puts codes of the input tensor, of size below t, as numbers modulo t into the N coefficients of one input.
+    pub fn pack_input(&self, input: usize, codes: &[i32], plaintext_modulus: u64, coefficients: &mut [u64]) {
+        coefficients.fill(0);
+        self.input_rows(input).into_iter().for_each(|row| row.pack(codes, plaintext_modulus, coefficients));
     }
 
     /// The pixels of an input, and where they come from.
@@ -139,13 +147,14 @@ impl Layout {
                     let (y, x) = (y * vertical + top, x * horizontal + left);
                     // The last row or column of a phase may lie beyond the image.
                     if y < height && x < width {
-                        rows.push(Row {
+                        let row = Row {
                             position: (begin + cell) * interleave + number,
                             step: interleave,
                             element: (image * height + y) * width + x,
                             stride: horizontal,
                             length: length.min((width - x).div_ceil(horizontal)),
-                        });
+                        };
+                        push_row(&mut rows, row);
                     }
                 }
             }
@@ -157,7 +166,7 @@ impl Layout {
     ///
     /// Where kernels are stacked, a result meets them all: those of the others with zeros of the message, but c0 hides
     /// zeros as well as anything else.
-    pub fn sent(&self, input: usize) -> Vec<usize> {
+    pub fn sent_runs(&self, input: usize) -> Vec<Run> {
         let (tile_group, channel_group) = (input / self.channel_groups(), input % self.channel_groups());
         let CoefficientPacking { tiles_at_once, interleave, stack, .. } = self.packing;
         let channels = self.channels(channel_group).count();
@@ -166,16 +175,25 @@ impl Layout {
         let mut met = vec![false; cells];
         for (_, begin) in self.group(tile_group) {
             for shift in 0..2 * stack - 1 {
+                // Powers of two: the ring degree is one, and so is what it was divided by.
                 // By as many cells further on, or back, as kernels are apart.
                 let begin = begin + cells * stack + (stack - 1) * distance - shift * distance;
-                self.tiles.window_cells().for_each(|cell| met[(begin + cell) % cells] = true);
+                self.tiles.window_cells().for_each(|cell| met[(begin + cell) & (cells - 1)] = true);
             }
         }
-        let mut sent = Vec::with_capacity(self.ring_degree);
+        let mut sent: Vec<Run> = Vec::new();
         for first in (0..cells).filter(|&cell| met[cell]).map(|cell| cell * interleave) {
-            sent.extend(first..first + channels);
+            match sent.last_mut() {
+                Some(last) if last.position + last.length == first => last.length += channels,
+                _ => sent.push(Run { position: first, step: 1, length: channels }),
+            }
         }
         sent
+    }
+
+    /// What [`sent_runs`](Self::sent_runs) lists, one by one.
+    pub fn sent(&self, input: usize) -> Vec<usize> {
+        self.sent_runs(input).into_iter().flat_map(Run::positions).collect()
     }
 
     /// The results in an output, and where they go, in the order in which they travel.
@@ -214,18 +232,20 @@ impl Layout {
     pub fn unpack(&self, outputs: &[Vec<u64>], plaintext_modulus: u64, ranges: &[(i64, i64)]) -> Vec<i64> {
         let pixels = self.windows.output[0] * self.windows.output[1];
         let mut sums = vec![0; self.channels_out * pixels];
-        for (output, values) in outputs.iter().enumerate() {
-            let mut rest = values.as_slice();
-            for row in self.result_rows(output) {
-                let (values, behind) = rest.split_at(row.length);
-                let sums = &mut sums[row.element..][..row.length];
-                sums.iter_mut().zip(values).for_each(|(sum, &value)| *sum = value as i64);
-                rest = behind;
-            }
-        }
-        let channels = sums.chunks_exact_mut(pixels).zip(ranges);
-        channels.for_each(|(channel, &(low, _))| lift(channel, plaintext_modulus, low));
+        outputs.iter().enumerate().for_each(|(output, values)| self.unpack_output(output, values, &mut sums));
+        lift_channels(&mut sums, plaintext_modulus, ranges);
         sums
+    }
+
+    /// Puts the results of one output into the tensor, modulo t.
+    pub fn unpack_output(&self, output: usize, values: &[u64], sums: &mut [i64]) {
+        let mut rest = values;
+        for row in self.result_rows(output) {
+            let (values, behind) = rest.split_at(row.length);
+            let sums = &mut sums[row.element..][..row.length];
+            sums.iter_mut().zip(values).for_each(|(sum, &value)| *sum = value as i64);
+            rest = behind;
+        }
     }
 }
 

@@ -1,5 +1,5 @@
 //! Arithmetic for primes below 2^50 with the 52-bit multiply-add instructions (AVX-512 IFMA).
-#![expect(unsafe_code, reason = "vector instructions; each needs IFMA, which the only maker of an `Ifma` has checked")]
+#![expect(unsafe_code, reason = "vector instructions; each needs IFMA, which every maker of an `Ifma` has checked")]
 
 use std::arch::x86_64::*;
 
@@ -7,7 +7,7 @@ use super::avx512::{self, Avx512};
 use super::{Lanes, Modulus, Planes, Residues, SumForm, Table, quotients};
 use crate::math::kernel::Task;
 
-/// Lazy arithmetic with laziness 2: values lie below 4p < 2^52. Made by [`run`] alone.
+/// Lazy arithmetic with laziness 2: values lie below 4p < 2^52.
 #[derive(Clone, Copy)]
 pub(in crate::math) struct Ifma {
     lanes: Avx512,
@@ -36,19 +36,29 @@ pub(in crate::math) fn run(modulus: Modulus, task: impl Task) {
 #[target_feature(enable = "avx512f,avx512dq,avx512ifma")]
 fn expanded(modulus: Modulus, task: impl Task) {
     // SAFETY: these instructions are enabled here.
-    let lanes = unsafe { Avx512::new() };
-    task.run(Ifma {
-        lanes,
-        modulus: lanes.splat(modulus.value()),
-        twice: lanes.splat(2 * modulus.value()),
-        // The 64-bit ratio holds the 52-bit one in its top bits.
-        product_ratio: lanes.splat(modulus.product_ratio() >> 12),
-        bits: modulus.bits(),
-        word: lanes.splat((1 << 52) - 1),
-    });
+    task.run(unsafe { Ifma::new(modulus) });
 }
 
 impl Ifma {
+    /// Makes the arithmetic usable.
+    ///
+    /// # Safety
+    /// The machine must have AVX-512 F, DQ and IFMA.
+    #[inline(always)]
+    pub unsafe fn new(modulus: Modulus) -> Self {
+        // SAFETY: the caller's word.
+        let lanes = unsafe { Avx512::new() };
+        Self {
+            lanes,
+            modulus: lanes.splat(modulus.value()),
+            twice: lanes.splat(2 * modulus.value()),
+            // The 64-bit ratio holds the 52-bit one in its top bits.
+            product_ratio: lanes.splat(modulus.product_ratio() >> 12),
+            bits: modulus.bits(),
+            word: lanes.splat((1 << 52) - 1),
+        }
+    }
+
     /// Adds bits 0..52 of the product of two 52-bit words.
     #[inline(always)]
     fn add_low(self, sum: __m512i, x: __m512i, y: __m512i) -> __m512i {
@@ -122,6 +132,11 @@ impl Residues for Ifma {
     #[inline(always)]
     fn canonical(self, x: __m512i) -> __m512i {
         self.sub_modulus_once(self.fold(x))
+    }
+
+    #[inline(always)]
+    fn reduce_multiple(self, x: __m512i) -> __m512i {
+        self.sub_modulus_once(x)
     }
 
     #[inline(always)]

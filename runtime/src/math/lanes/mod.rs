@@ -8,9 +8,17 @@ pub(super) mod avx2;
 #[cfg(target_arch = "x86_64")]
 pub(super) mod avx512;
 #[cfg(target_arch = "x86_64")]
+pub(super) mod chacha;
+#[cfg(target_arch = "x86_64")]
 pub(super) mod ifma;
 mod narrow;
+#[cfg(target_arch = "x86_64")]
+pub(super) mod roomy;
+#[cfg(target_arch = "x86_64")]
+pub(super) mod sampling;
 mod scalar;
+#[cfg(target_arch = "x86_64")]
+pub(super) mod vbmi;
 mod wide;
 
 pub(super) use narrow::Narrow;
@@ -91,6 +99,11 @@ pub(super) trait Residues: Copy {
     fn modulus(self) -> Vector<Self>;
     /// Returns Lp in all lanes.
     fn lazy_bound(self) -> Vector<Self>;
+    /// Returns a multiple of p that no multiple of a constant reaches, at most Lp, in all lanes.
+    #[inline(always)]
+    fn multiple_bound(self) -> Vector<Self> {
+        self.lazy_bound()
+    }
     /// Prepares public constants for multiplication.
     fn table(modulus: Modulus, constants: &[u64]) -> Table;
     /// Reads one constant of a table, for all lanes.
@@ -104,6 +117,8 @@ pub(super) trait Residues: Copy {
     fn fold(self, x: Vector<Self>) -> Vector<Self>;
     /// Brings x < 2Lp into [0, p).
     fn canonical(self, x: Vector<Self>) -> Vector<Self>;
+    /// Brings a multiple of a constant, as [`mul`](Self::mul) gives it, into [0, p).
+    fn reduce_multiple(self, x: Vector<Self>) -> Vector<Self>;
     /// Brings x < 2p into [0, p).
     fn sub_modulus_once(self, x: Vector<Self>) -> Vector<Self>;
     /// Multiplies two reduced vectors; the result is reduced.

@@ -92,6 +92,11 @@ impl<L: Lanes> Residues for Narrow<L> {
     }
 
     #[inline(always)]
+    fn reduce_multiple(self, x: L::Vector) -> L::Vector {
+        self.sub_modulus_once(x)
+    }
+
+    #[inline(always)]
     fn sub_modulus_once(self, x: L::Vector) -> L::Vector {
         self.lanes.sub_once_32(x, self.modulus)
     }

@@ -90,6 +90,11 @@ impl<L: Lanes> Residues for Wide<L> {
     }
 
     #[inline(always)]
+    fn reduce_multiple(self, x: L::Vector) -> L::Vector {
+        self.sub_modulus_once(self.lanes.sub_once(x, self.twice))
+    }
+
+    #[inline(always)]
     fn sub_modulus_once(self, x: L::Vector) -> L::Vector {
         self.lanes.sub_once(x, self.modulus)
     }

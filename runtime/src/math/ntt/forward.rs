@@ -4,7 +4,7 @@
 //! polynomial is block 1. Two levels go through memory together (radix 4), and once a block fits the first-level cache
 //! it is worked on to the end. The last levels, of strides below a register, exchange lanes between two registers.
 
-use super::{BLOCK, Lanes, Residues, Table, Task, halves, quarters};
+use super::{BLOCK, Lanes, Pairs, Residues, SIDE_BY_SIDE, Table, Task, halves, load, quarters, side_by_side, store};
 use crate::math::lanes::Vector;
 
 /// The whole transform, as a task for any kernel.
@@ -25,8 +25,16 @@ impl Task for Forward<'_> {
         for (i, block) in self.residues.chunks_exact_mut(block_length).enumerate() {
             levels(r, block, self.table, blocks + i, pair);
             let first = (blocks + i) * (block_length / pair);
-            for (j, words) in block.chunks_exact_mut(pair).enumerate() {
-                last_levels(r, words, self.table, first + j);
+            for (j, words) in block.chunks_mut(side_by_side(r) * pair).enumerate() {
+                let k = first + j * side_by_side(r);
+                match words.len() / pair {
+                    SIDE_BY_SIDE => finish::<R, SIDE_BY_SIDE>(r, words, self.table, k),
+                    _ => {
+                        for (i, words) in words.chunks_exact_mut(pair).enumerate() {
+                            finish::<R, 1>(r, words, self.table, k + i);
+                        }
+                    }
+                }
             }
         }
     }
@@ -34,7 +42,7 @@ impl Task for Forward<'_> {
 
 /// Takes block `k` down to blocks of `until` words.
 #[inline(always)]
-fn levels<R: Residues>(r: R, block: &mut [u64], table: &Table, k: usize, until: usize) {
+pub fn levels<R: Residues>(r: R, block: &mut [u64], table: &Table, k: usize, until: usize) {
     let mut length = block.len();
     let mut first = k;
     if (length / until).trailing_zeros() % 2 == 1 {
@@ -80,22 +88,42 @@ fn radix_4<R: Residues>(r: R, block: &mut [u64], table: &Table, k: usize) {
     }
 }
 
-/// Finishes block `k` of two registers, and reduces it.
+/// Finishes blocks of two registers in memory, from block `k` on, and reduces them.
 #[inline(always)]
-fn last_levels<R: Residues>(r: R, words: &mut [u64], table: &Table, k: usize) {
+fn finish<R: Residues, const B: usize>(r: R, words: &mut [u64], table: &Table, k: usize) {
     let lanes = r.lanes();
-    let (first, second) = words.split_at_mut(R::Lanes::LANES);
-    let (mut x, mut y) = butterfly(r, lanes.load(first), lanes.load(second), r.constant(table, k));
-    let (mut stride, mut index) = (R::Lanes::LANES, k);
+    let values = last_levels::<R, B>(r, load(r, words), table, k);
+    let mut pairs = values;
+    for i in 0..B {
+        let [x, y] = values[i];
+        let (x, y) = lanes.interleave(r.canonical(x), r.canonical(y));
+        pairs[i] = [x, y];
+    }
+    store(r, words, pairs);
+}
+
+/// Finishes blocks of two registers, from block `k` on: returns the even words of each, and its odd ones.
+#[inline(always)]
+pub fn last_levels<R: Residues, const B: usize>(r: R, blocks: Pairs<R, B>, table: &Table, k: usize) -> Pairs<R, B> {
+    let lanes = r.lanes();
+    let mut pairs = blocks;
+    for i in 0..B {
+        let [x, y] = pairs[i];
+        let (x, y) = butterfly(r, x, y, r.constant(table, k + i));
+        pairs[i] = [x, y];
+    }
+    let mut stride = R::Lanes::LANES;
     while stride > 1 {
         stride /= 2;
-        index *= 2;
-        (x, y) = lanes.exchange(x, y, stride);
-        (x, y) = butterfly(r, x, y, r.constants(table, index, stride));
+        for i in 0..B {
+            let [x, y] = pairs[i];
+            let (x, y) = lanes.exchange(x, y, stride);
+            let constants = r.constants(table, (k + i) * (R::Lanes::LANES / stride), stride);
+            let (x, y) = butterfly(r, x, y, constants);
+            pairs[i] = [x, y];
+        }
     }
-    let (x, y) = lanes.interleave(r.canonical(x), r.canonical(y));
-    lanes.store(first, x);
-    lanes.store(second, y);
+    pairs
 }
 
 /// Takes x, y < 2Lp to x + wy, x - wy < 2Lp.
@@ -103,5 +131,5 @@ fn last_levels<R: Residues>(r: R, words: &mut [u64], table: &Table, k: usize) {
 fn butterfly<R: Residues>(r: R, x: Vector<R>, y: Vector<R>, w: R::Constant) -> (Vector<R>, Vector<R>) {
     let lanes = r.lanes();
     let (x, y) = (r.fold(x), r.mul(y, w));
-    (lanes.add(x, y), lanes.add(x, lanes.sub(r.lazy_bound(), y)))
+    (lanes.add(x, y), lanes.add(x, lanes.sub(r.multiple_bound(), y)))
 }

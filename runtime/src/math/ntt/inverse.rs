@@ -2,7 +2,7 @@
 //!
 //! The mirror image of the forward transform, block by block; the factor 1/N rides on the constants of the last level.
 
-use super::{BLOCK, Lanes, Residues, Table, Task, halves, quarters};
+use super::{BLOCK, Lanes, Pairs, Residues, SIDE_BY_SIDE, Table, Task, halves, load, quarters, side_by_side, store};
 use crate::math::lanes::Vector;
 
 /// The whole inverse transform, as a task for any kernel.
@@ -11,6 +11,8 @@ pub struct Inverse<'a> {
     pub table: &'a Table,
     /// 1/N, then constant 1 over N.
     pub scale: &'a Table,
+    /// N reduced words to multiply with first, if any.
+    pub factor: Option<&'a [u64]>,
     /// N reduced words.
     pub residues: &'a mut [u64],
 }
@@ -25,8 +27,19 @@ impl Task for Inverse<'_> {
         let blocks = self.residues.len() / block_length;
         for (i, block) in self.residues.chunks_exact_mut(block_length).enumerate() {
             let first = (blocks + i) * (block_length / pair);
-            for (j, words) in block.chunks_exact_mut(pair).enumerate() {
-                first_levels(r, words, self.table, first + j);
+            for (j, words) in block.chunks_mut(side_by_side(r) * pair).enumerate() {
+                let begin_at = i * block_length + j * side_by_side(r) * pair;
+                let factor = self.factor.map(|factor| &factor[begin_at..][..words.len()]);
+                let k = first + j * side_by_side(r);
+                match words.len() / pair {
+                    SIDE_BY_SIDE => begin::<R, SIDE_BY_SIDE>(r, words, factor, self.table, k),
+                    _ => {
+                        for (i, words) in words.chunks_exact_mut(pair).enumerate() {
+                            let factor = factor.map(|factor| &factor[i * pair..][..pair]);
+                            begin::<R, 1>(r, words, factor, self.table, k + i);
+                        }
+                    }
+                }
             }
             levels(r, block, self.table, blocks + i, pair);
         }
@@ -39,7 +52,7 @@ impl Task for Inverse<'_> {
 
 /// Brings block `k` together from blocks of `from` words.
 #[inline(always)]
-fn levels<R: Residues>(r: R, block: &mut [u64], table: &Table, k: usize, from: usize) {
+pub fn levels<R: Residues>(r: R, block: &mut [u64], table: &Table, k: usize, from: usize) {
     let mut length = from;
     while 2 * length < block.len() {
         length *= 4;
@@ -82,35 +95,62 @@ fn radix_4<R: Residues>(r: R, block: &mut [u64], table: &Table, k: usize) {
     }
 }
 
-/// Brings block `k` of two registers together from reduced words.
+/// Brings blocks of two registers in memory together, from block `k` on, from reduced words or their products with a
+/// factor.
 #[inline(always)]
-fn first_levels<R: Residues>(r: R, words: &mut [u64], table: &Table, k: usize) {
+fn begin<R: Residues, const B: usize>(r: R, words: &mut [u64], factor: Option<&[u64]>, table: &Table, k: usize) {
     let lanes = r.lanes();
-    let (first, second) = words.split_at_mut(R::Lanes::LANES);
-    let (mut x, mut y) = lanes.deinterleave(lanes.load(first), lanes.load(second));
+    let mut pairs = load(r, words);
+    if let Some(factor) = factor {
+        let factors = load::<R, B>(r, factor);
+        for i in 0..B {
+            let ([x, y], [x_factor, y_factor]) = (pairs[i], factors[i]);
+            pairs[i] = [r.product(x, x_factor), r.product(y, y_factor)];
+        }
+    }
+    for i in 0..B {
+        let [x, y] = pairs[i];
+        let (evens, odds) = lanes.deinterleave(x, y);
+        pairs[i] = [evens, odds];
+    }
+    store(r, words, first_levels::<R, B>(r, pairs, table, k));
+}
+
+/// Brings blocks of two registers together, from block `k` on, from the even words of each and its odd ones, reduced.
+#[inline(always)]
+pub fn first_levels<R: Residues, const B: usize>(r: R, values: Pairs<R, B>, table: &Table, k: usize) -> Pairs<R, B> {
+    let lanes = r.lanes();
+    let mut pairs = values;
     let mut stride = 1;
     while stride < R::Lanes::LANES {
-        let w = r.constants(table, k * (R::Lanes::LANES / stride), stride);
-        (x, y) = butterfly(r, x, y, w);
-        (x, y) = lanes.exchange(x, y, stride);
+        for i in 0..B {
+            let [x, y] = pairs[i];
+            let constants = r.constants(table, (k + i) * (R::Lanes::LANES / stride), stride);
+            let (x, y) = butterfly(r, x, y, constants);
+            let (x, y) = lanes.exchange(x, y, stride);
+            pairs[i] = [x, y];
+        }
         stride *= 2;
     }
-    let (x, y) = butterfly(r, x, y, r.constant(table, k));
-    lanes.store(first, x);
-    lanes.store(second, y);
+    for i in 0..B {
+        let [x, y] = pairs[i];
+        let (x, y) = butterfly(r, x, y, r.constant(table, k + i));
+        pairs[i] = [x, y];
+    }
+    pairs
 }
 
 /// Joins the halves of the polynomial, divides by N and reduces.
 #[inline(always)]
-fn last_level<R: Residues>(r: R, residues: &mut [u64], scale: &Table) {
+pub fn last_level<R: Residues>(r: R, residues: &mut [u64], scale: &Table) {
     let lanes = r.lanes();
     let (over_n, w_over_n) = (r.constant(scale, 0), r.constant(scale, 1));
     for [a, b] in halves(residues, R::Lanes::LANES) {
         let (x, y) = (lanes.load(a), lanes.load(b));
         let sum = r.mul(lanes.add(x, y), over_n);
         let difference = r.mul(lanes.add(x, lanes.sub(r.lazy_bound(), y)), w_over_n);
-        lanes.store(a, r.canonical(sum));
-        lanes.store(b, r.canonical(difference));
+        lanes.store(a, r.reduce_multiple(sum));
+        lanes.store(b, r.reduce_multiple(difference));
     }
 }
 

@@ -7,7 +7,7 @@ mod roots;
 pub use super::kernel::Kernel;
 
 use super::kernel::{self, Task};
-use super::lanes::{Lanes, Residues, Table};
+use super::lanes::{Lanes, Residues, Table, Vector};
 use super::modulus::Modulus;
 
 /// How many words of a transform are worked on to the end before the next ones: 16 KiB, half of a first-level cache.
@@ -59,7 +59,7 @@ impl Ntt {
         let scale = [over_n, modulus.mul(over_n, inverse[1])];
         let table = |constants: &[u64]| {
             let mut table = None;
-            kernel::run(kernel, modulus, Prepare { modulus, constants, table: &mut table });
+            kernel::run_transform(kernel, modulus, ring_degree, Prepare { modulus, constants, table: &mut table });
             table.expect("the task has run")
         };
         let (forward, inverse, scale) = (table(&forward), table(&inverse), table(&scale));
@@ -95,7 +95,7 @@ impl Ntt {
     /// When `residues` does not have N words.
     pub fn forward(&self, residues: &mut [u64]) {
         self.check(residues);
-        kernel::run(self.kernel, self.modulus, forward::Forward { table: &self.forward, residues });
+        self.run(forward::Forward { table: &self.forward, residues });
     }
 
     /// Transforms N reduced values into N reduced coefficients, in place.
@@ -104,7 +104,21 @@ impl Ntt {
     /// When `residues` does not have N words.
     pub fn inverse(&self, residues: &mut [u64]) {
         self.check(residues);
-        kernel::run(self.kernel, self.modulus, inverse::Inverse { table: &self.inverse, scale: &self.scale, residues });
+        self.run(inverse::Inverse { table: &self.inverse, scale: &self.scale, factor: None, residues });
+    }
+
+    /// Transforms the products of two lists of N reduced values into N reduced coefficients, in place.
+    ///
+    /// # Panics
+    /// When either does not have N words.
+    pub fn inverse_of_product(&self, residues: &mut [u64], factor: &[u64]) {
+        self.check(residues);
+        self.check(factor);
+        self.run(inverse::Inverse { table: &self.inverse, scale: &self.scale, factor: Some(factor), residues });
+    }
+
+    fn run(&self, task: impl Task) {
+        kernel::run_transform(self.kernel, self.modulus, self.ring_degree, task);
     }
 
     fn check(&self, residues: &[u64]) {
@@ -124,6 +138,38 @@ impl Task for Prepare<'_> {
     #[inline(always)]
     fn run<R: Residues>(self, _residues: R) {
         *self.table = Some(R::table(self.modulus, self.constants));
+    }
+}
+
+/// Blocks of two registers that the levels within registers work on at once. Each step of those waits for the one
+/// before, and processors do not look far enough ahead to find the next block by themselves.
+const SIDE_BY_SIDE: usize = 4;
+
+/// Returns [`SIDE_BY_SIDE`], or 1 where so many blocks would not fit the registers.
+#[inline(always)]
+fn side_by_side<R: Residues>(_: R) -> usize {
+    if R::Lanes::LANES == 8 { SIDE_BY_SIDE } else { 1 }
+}
+
+/// Blocks of two registers.
+type Pairs<R, const B: usize> = [[Vector<R>; 2]; B];
+
+#[inline(always)]
+fn load<R: Residues, const B: usize>(r: R, words: &[u64]) -> Pairs<R, B> {
+    let (lanes, count) = (r.lanes(), R::Lanes::LANES);
+    let mut pairs = [[lanes.splat(0); 2]; B];
+    for i in 0..B {
+        pairs[i] = [lanes.load(&words[2 * i * count..]), lanes.load(&words[(2 * i + 1) * count..])];
+    }
+    pairs
+}
+
+#[inline(always)]
+fn store<R: Residues, const B: usize>(r: R, words: &mut [u64], pairs: Pairs<R, B>) {
+    let (lanes, count) = (r.lanes(), R::Lanes::LANES);
+    for i in 0..B {
+        lanes.store(&mut words[2 * i * count..], pairs[i][0]);
+        lanes.store(&mut words[(2 * i + 1) * count..], pairs[i][1]);
     }
 }
 

@@ -106,6 +106,15 @@ fn kernels_agree_bit_for_bit() {
                     assert!(found == expected, "forward: N {n}, p {}, {kernel:?}, seed {seed}", p.value());
                     ntt.inverse(&mut found);
                     assert!(found == coefficients, "round trip: N {n}, p {}, {kernel:?}, seed {seed}", p.value());
+                    let factor = words(n, p, seed + 1);
+                    let mut expected = coefficients.clone();
+                    scalar.forward(&mut expected);
+                    expected.iter_mut().zip(&factor).for_each(|(x, &y)| *x = p.mul(*x, y));
+                    scalar.inverse(&mut expected);
+                    let mut halfway = coefficients.clone();
+                    scalar.forward(&mut halfway);
+                    ntt.inverse_of_product(&mut halfway, &factor);
+                    assert!(halfway == expected, "product: N {n}, p {}, {kernel:?}, seed {seed}", p.value());
                     // Values with structure of their own, not images of a forward transform.
                     let (mut expected, mut found) = (coefficients.clone(), coefficients);
                     scalar.inverse(&mut expected);
