@@ -19,10 +19,12 @@ use crate::network::{LinearLayer, Quantizer};
 ///
 /// Infinities clamp to the bounds. A NaN becomes 0, the one code that every quantiser has (low <= 0 <= high).
 pub fn quantize(quantizer: &Quantizer, x: &[f32]) -> Vec<i32> {
+    let Quantizer { low, high, .. } = *quantizer;
+    let quantize = if -LARGEST <= low && high <= LARGEST { quantize_small } else { quantize_any };
     let mut codes = Vec::with_capacity(x.len());
     let mut part = [0; PART];
     for x in x.chunks(PART) {
-        quantize_into(*quantizer, x, &mut part);
+        quantize(*quantizer, x, &mut part);
         codes.extend_from_slice(&part[..x.len()]);
     }
     codes
@@ -31,9 +33,29 @@ pub fn quantize(quantizer: &Quantizer, x: &[f32]) -> Vec<i32> {
 /// How many numbers are computed at once before they move to a tensor, which then need not be filled with zeros first.
 const PART: usize = 512;
 
-/// A loop without closures, which would not take on the instructions of the function around them.
+/// Codes of this size fit [`quantize_small`].
+const LARGEST: i32 = 1 << 22;
+
+/// Quantises to codes of size up to 2^22, without the conversion of floats to integers, which saturates number by
+/// number.
+///
+/// Between 2^23 and 2^24 floats are the integers, so that adding 3 * 2^22 to a number of size up to 2^22 rounds it, half
+/// to even, and the lowest bits then count from there. Bounds are integers: clamping before is clamping after.
 #[multiversion(targets("x86_64+avx512f+avx512dq+avx512vl", "x86_64+avx2"))]
-fn quantize_into(quantizer: Quantizer, x: &[f32], codes: &mut [i32]) {
+fn quantize_small(quantizer: Quantizer, x: &[f32], codes: &mut [i32]) {
+    const SHIFT: f32 = 3.0 * (1 << 22) as f32;
+    let (low, high) = (quantizer.low as f32, quantizer.high as f32);
+    for (code, value) in codes.iter_mut().zip(x) {
+        let value = value / quantizer.scale;
+        let value = if value.is_nan() { 0.0 } else { value };
+        let value = if value < low { low } else { value };
+        let value = if value > high { high } else { value };
+        *code = (value + SHIFT).to_bits() as i32 - SHIFT.to_bits() as i32;
+    }
+}
+
+/// Quantises to any codes.
+fn quantize_any(quantizer: Quantizer, x: &[f32], codes: &mut [i32]) {
     let Quantizer { scale, low, high } = quantizer;
     for (code, value) in codes.iter_mut().zip(x) {
         // `as` saturates, so the clamp sees what is out of range on its proper side, and gives 0 for a NaN.
@@ -103,6 +125,20 @@ mod tests {
         let extremes = [f32::INFINITY, f32::NEG_INFINITY, 1e30, -1e30, f32::NAN, f32::MIN_POSITIVE];
         assert_eq!(quantize(&quantizer(0.25, -8, 7), &extremes), [7, -8, 7, -8, 0, 0]);
         assert_eq!(quantize(&quantizer(0.25, 0, 15), &extremes), [15, 0, 15, 0, 0, 0]);
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn both_ways_of_quantising_agree(bits: u32, near in -200.0f32..200.0, low in -4_194_304..=0, high in 0..=4_194_304) {
+            let half = near.round() + 0.5;
+            let x = [f32::from_bits(bits), near, half, half.next_up(), half.next_down(), 0.4999999, -0.0, 4.2e6, -4.2e6];
+            for quantizer in [quantizer(1.0, low, high), quantizer(0.037, low, high), quantizer(1.0, -8, 7)] {
+                let (mut small, mut any) = ([0; 9], [1; 9]);
+                quantize_small(quantizer, &x, &mut small);
+                quantize_any(quantizer, &x, &mut any);
+                proptest::prop_assert_eq!(small, any);
+            }
+        }
     }
 
     #[test]

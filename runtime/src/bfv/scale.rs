@@ -36,7 +36,7 @@ impl<'a> ScaledMessage<'a> {
 
 /// Replaces each x of residue i by round(qm/t) + e - x modulo the residue's prime, q being that of `level`.
 ///
-/// Returns false, and changes nothing, where t or the prime is beyond 32 bits.
+/// Returns false, and changes nothing, where t is beyond 32 bits.
 pub(super) fn mask_message(
     context: &Context,
     [level, i]: [usize; 2],
@@ -45,13 +45,14 @@ pub(super) fn mask_message(
     residue: &mut [u64],
 ) -> bool {
     let (t, modulus) = (context.plaintext_modulus(), context.modulus(i).value());
-    if t >= 1 << 32 || modulus >= 1 << 32 || modulus <= ERROR_BOUND {
+    if t >= 1 << 32 || modulus <= ERROR_BOUND {
         return false;
     }
     let lengths = [plaintext.coefficients().len(), errors.len(), residue.len()];
     assert_eq!(lengths, [context.ring_degree(); 3], "there are N coefficients of everything");
     let factors = [context.level(level).q_mod_t, context.residue(i).minus_inverse_t];
-    mask_narrow(factors, [t, modulus], plaintext.coefficients(), errors, residue);
+    let mask = if modulus < 1 << 32 { mask_narrow } else { mask_wide };
+    mask(factors, [t, modulus], plaintext.coefficients(), errors, residue);
     true
 }
 
@@ -59,18 +60,33 @@ vectorized! {
     /// As [`mask_message`], given q modulo t, -1/t modulo the prime, t and the prime.
     fn mask_narrow(factors: [Factor; 2], moduli: [u64; 2], message: &[u64], errors: &[i8], words: &mut [u64]) {
         let [to_rest, minus_inverse_t] = factors;
-        let [t, modulus] = moduli;
         for ((word, &m), &error) in words.iter_mut().zip(message).zip(errors) {
             let rest = to_rest.mul_narrow(m);
-            // As in `add_scaled`.
-            let scaled = minus_inverse_t.mul_narrow(rest) + (t.wrapping_sub(2 * rest) >> 63);
-            let error = i64::from(error);
-            let error = (error + (modulus as i64 & (error >> 63))) as u64;
-            // scaled, error and -word are at most p each, so the sum at most 3p < 2^34.
-            let sum = subtract_once(scaled + error + (modulus - *word), 2 * modulus);
-            *word = subtract_once(sum, modulus);
+            *word = masked(*word, rest, minus_inverse_t.mul_narrow(rest), error, moduli);
         }
     }
+}
+
+vectorized! {
+    /// As [`mask_narrow`], for any prime.
+    fn mask_wide(factors: [Factor; 2], moduli: [u64; 2], message: &[u64], errors: &[i8], words: &mut [u64]) {
+        let [to_rest, minus_inverse_t] = factors;
+        for ((word, &m), &error) in words.iter_mut().zip(message).zip(errors) {
+            let rest = to_rest.mul_narrow(m);
+            *word = masked(*word, rest, minus_inverse_t.mul_short(rest), error, moduli);
+        }
+    }
+}
+
+/// Returns what masks a word, given -rest/t modulo the prime.
+#[inline(always)]
+fn masked(word: u64, rest: u64, scaled: u64, error: i8, [t, modulus]: [u64; 2]) -> u64 {
+    // As in `add_scaled`.
+    let scaled = scaled + (t.wrapping_sub(2 * rest) >> 63);
+    let error = i64::from(error);
+    let error = (error + (modulus as i64 & (error >> 63))) as u64;
+    // scaled, error and -word are at most p each, so the sum at most 3p < 2^62.
+    subtract_once(subtract_once(scaled + error + (modulus - word), 2 * modulus), modulus)
 }
 
 vectorized! {

@@ -28,7 +28,7 @@ pub fn uniform(modulus: Modulus, rng: &mut impl CryptoRng, out: &mut [u64]) {
         let read = |word: [u8; 4]| u64::from(u32::from_le_bytes(word));
         reject(modulus, rng, out, read, |candidates, out| accept(modulus, candidates, out));
     } else {
-        reject(modulus, rng, out, u64::from_le_bytes, |_, _| (0, 0));
+        reject(modulus, rng, out, u64::from_le_bytes, |candidates, out| accept_wide(modulus, candidates, out));
     }
 }
 
@@ -73,6 +73,16 @@ fn accept(modulus: Modulus, candidates: &[[u8; 4]], out: &mut [u64]) -> (usize, 
     if sampling::is_available() {
         let mask = u32::MAX >> (u32::BITS - modulus.bits());
         return sampling::accept(candidates, mask, modulus.value() as u32, out);
+    }
+    (0, 0)
+}
+
+/// As [`accept`], from 64-bit candidates.
+fn accept_wide(modulus: Modulus, candidates: &[[u8; 8]], out: &mut [u64]) -> (usize, usize) {
+    #[cfg(target_arch = "x86_64")]
+    if sampling::is_available() {
+        let mask = u64::MAX >> (u64::BITS - modulus.bits());
+        return sampling::accept_wide(candidates, mask, modulus.value(), out);
     }
     (0, 0)
 }

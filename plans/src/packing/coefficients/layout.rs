@@ -115,6 +115,11 @@ impl Layout {
             .take_while(move |&(channel, _)| channel < channels)
     }
 
+    /// How many channels there are in a group.
+    fn channel_count(&self, channel_group: usize) -> usize {
+        self.packing.interleave.min(self.channels_in - channel_group * self.packing.interleave)
+    }
+
     /// Puts the codes of the input tensor into coefficients, as numbers modulo t: N for each ciphertext.
     pub fn pack(&self, codes: &[i32], plaintext_modulus: u64) -> Vec<Vec<u64>> {
         let codes = reduce_codes(codes, plaintext_modulus);
@@ -140,6 +145,19 @@ impl Layout {
         let [_, height, width] = self.windows.image;
         let interleave = self.packing.interleave;
         let mut rows = Vec::new();
+        if phases == 1 && [height, width] == [1, 1] {
+            // As in a dense layer: the channels of a cell stand side by side, and so do they in the tensor.
+            for (tile, begin) in self.group(tile_group) {
+                rows.extend(self.tiles.pixels(tile).map(|PixelRow { cell, .. }| Row {
+                    position: (begin + cell) * interleave,
+                    step: 1,
+                    element: channel_group * interleave,
+                    stride: 1,
+                    length: self.channel_count(channel_group),
+                }));
+            }
+            return rows;
+        }
         for (channel, number) in self.channels(channel_group) {
             let (image, [top, left]) = (channel / phases, self.windows.phase(channel % phases));
             for (tile, begin) in self.group(tile_group) {
@@ -169,7 +187,7 @@ impl Layout {
     pub fn sent_runs(&self, input: usize) -> Vec<Run> {
         let (tile_group, channel_group) = (input / self.channel_groups(), input % self.channel_groups());
         let CoefficientPacking { tiles_at_once, interleave, stack, .. } = self.packing;
-        let channels = self.channels(channel_group).count();
+        let channels = self.channel_count(channel_group);
         let cells = self.ring_degree / interleave;
         let distance = tiles_at_once * self.tiles.block;
         let mut met = vec![false; cells];

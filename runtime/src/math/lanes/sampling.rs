@@ -47,6 +47,35 @@ fn accept_sixteens(candidates: &[[u8; 4]], mask: u32, bound: u32, out: &mut [u64
     (candidates.len() / 16 * 16, written)
 }
 
+/// As [`accept`], eight candidates of 64 bits at a time.
+///
+/// # Panics
+/// As there.
+pub(in crate::math) fn accept_wide(candidates: &[[u8; 8]], mask: u64, bound: u64, out: &mut [u64]) -> (usize, usize) {
+    assert!(is_available(), "this machine lacks AVX-512 VBMI or VPOPCNTDQ");
+    assert!(candidates.len() <= out.len(), "there is a place for each candidate");
+    // SAFETY: checked above.
+    unsafe { accept_eights(candidates, mask, bound, out) }
+}
+
+#[target_feature(enable = "avx512f")]
+fn accept_eights(candidates: &[[u8; 8]], mask: u64, bound: u64, out: &mut [u64]) -> (usize, usize) {
+    let (mask, bound) = (_mm512_set1_epi64(mask as i64), _mm512_set1_epi64(bound as i64));
+    let mut written = 0;
+    for eight in candidates.chunks_exact(8) {
+        // As many places are left as candidates, at least.
+        let places = &mut out[written..][..8];
+        // SAFETY: eight candidates are 64 bytes, and so are `places`.
+        unsafe {
+            let words = _mm512_and_si512(_mm512_loadu_si512(eight.as_ptr().cast()), mask);
+            let accepted = _mm512_cmplt_epu64_mask(words, bound);
+            _mm512_storeu_si512(places.as_mut_ptr().cast(), _mm512_maskz_compress_epi64(accepted, words));
+            written += accepted.count_ones() as usize;
+        }
+    }
+    (candidates.len() / 8 * 8, written)
+}
+
 /// Turns pairs of words (u, v) into three values each: the ones among the low 42 bits of u, among those of v, and among
 /// bits 42 to 62 of both, less 21. Four pairs at a time, while 16 places are left; returns how many pairs.
 ///
