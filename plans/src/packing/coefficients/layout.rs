@@ -158,22 +158,30 @@ impl Layout {
             }
             return rows;
         }
+        // The same for every channel.
+        let mut pixels = Vec::new();
+        for (tile, begin) in self.group(tile_group) {
+            pixels.extend(self.tiles.pixels(tile).map(|row| PixelRow { cell: begin + row.cell, ..row }));
+        }
         for (channel, number) in self.channels(channel_group) {
             let (image, [top, left]) = (channel / phases, self.windows.phase(channel % phases));
-            for (tile, begin) in self.group(tile_group) {
-                for PixelRow { cell, y, x, length } in self.tiles.pixels(tile) {
-                    let (y, x) = (y * vertical + top, x * horizontal + left);
-                    // The last row or column of a phase may lie beyond the image.
-                    if y < height && x < width {
-                        let row = Row {
-                            position: (begin + cell) * interleave + number,
-                            step: interleave,
-                            element: (image * height + y) * width + x,
-                            stride: horizontal,
-                            length: length.min((width - x).div_ceil(horizontal)),
-                        };
-                        push_row(&mut rows, row);
-                    }
+            for &PixelRow { cell, y, x, length } in &pixels {
+                let (y, x) = (y * vertical + top, x * horizontal + left);
+                // The last row or column of a phase may lie beyond the image.
+                if y < height && x < width {
+                    let row = Row {
+                        position: cell * interleave + number,
+                        step: interleave,
+                        element: (image * height + y) * width + x,
+                        stride: horizontal,
+                        // The first saves a division, for most.
+                        length: if horizontal == 1 {
+                            length.min(width - x)
+                        } else {
+                            length.min((width - x).div_ceil(horizontal))
+                        },
+                    };
+                    push_row(&mut rows, row);
                 }
             }
         }
