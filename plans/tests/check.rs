@@ -54,7 +54,7 @@ fn parameters_must_be_secure_and_work() {
     insta::assert_snapshot!(after(|plan| server(plan).parameters.request_dropped_bits = 1),
         @"stage `conv`: requests that leave out 1 bits of 2 primes");
     insta::assert_snapshot!(after(|plan| server(plan).parameters.reply_modulus += 8192),
-        @"stage `conv`: replies of 50 bits that leave out 4");
+        @"stage `conv`: replies modulo 67092481, which is no prime below 2^60 that is 1 modulo 8192");
     insta::assert_snapshot!(after(|plan| server(plan).parameters.reply_dropped_bits = 26),
         @"stage `conv`: replies of 26 bits that leave out 26");
     insta::assert_snapshot!(after(|plan| plan.key_sets[0].parameters.key_switching_prime = None),

@@ -56,8 +56,8 @@ fn resigned(change: impl FnOnce(String) -> String) -> String {
 fn errors_say_what_to_do() {
     let error = |text: &str| from_text(text).expect_err("it is damaged").to_string();
     insta::assert_snapshot!(error(""), @r"
-    the plan does not end in a checksum: it is cut short, or no plan
-      try: compile the model again
+    it does not end in a plan's checksum: it is cut short, or no plan
+      try: the .ron file that `chococ compile` wrote, or compile the model again
     ");
     insta::assert_snapshot!(error(&to_text(&small_plan().0).replace("scale: 0.125", "scale: 0.126")), @r"
     the plan's text does not match its checksum: it was changed or damaged

@@ -310,7 +310,7 @@ mod tests {
             },
             stage: StageParameters {
                 request_dropped_bits: 0,
-                reply_modulus: 1_048_529,
+                reply_modulus: 1_048_433,
                 reply_dropped_bits: 0,
                 plaintext_modulus: 17,
             },

@@ -145,7 +145,7 @@ impl Layout {
         let [_, height, width] = self.windows.image;
         let interleave = self.packing.interleave;
         let mut rows = Vec::new();
-        if phases == 1 && [height, width] == [1, 1] {
+        if phases == 1 && self.windows.phase(0) == [0, 0] && [height, width] == [1, 1] {
             // As in a dense layer: the channels of a cell stand side by side, and so do they in the tensor.
             for (tile, begin) in self.group(tile_group) {
                 rows.extend(self.tiles.pixels(tile).map(|PixelRow { cell, .. }| Row {
