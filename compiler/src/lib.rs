@@ -25,6 +25,7 @@ pub use crate::error::Error;
 use crate::graph::Graph;
 use crate::int_graph::IntGraph;
 use crate::no_parameters::NoParameters;
+use crate::passes::bound_memory::bound_memory;
 use crate::passes::choose_packing::{Choice, Restriction, StageSearch, choose_packing};
 use crate::passes::fold_batch_norm::fold_batch_norm;
 use crate::passes::lower::{Origin, lower};
@@ -56,10 +57,15 @@ pub struct Options {
     pub target: Target,
     /// Most bytes that the Galois keys of all stages may take; [`DEFAULT_MAX_KEY_BYTES`] where possible if None.
     pub max_key_bytes: Option<usize>,
+    /// Most bytes of memory that the server's weights may take, where there is anything smaller.
+    pub max_server_bytes: usize,
 }
 
 /// Bytes of Galois keys that are few enough for most clients.
 pub const DEFAULT_MAX_KEY_BYTES: usize = 4_000_000;
+
+/// Bytes of weights that leave a server of 2 GiB room to work.
+pub const DEFAULT_MAX_SERVER_BYTES: usize = 1_900_000_000;
 
 impl Options {
     /// What is done unless one asks for something else: 4 bits, the fewest bytes, everything tried.
@@ -75,6 +81,7 @@ impl Options {
             objective: Objective::default(),
             target: Target::default(),
             max_key_bytes: None,
+            max_server_bytes: DEFAULT_MAX_SERVER_BYTES,
         }
     }
 }
@@ -216,6 +223,7 @@ fn choose_at(parts: &[Part], options: &Options, prices: &Prices) -> Result<Chose
         (None, search) => Err(Error::NoParameters(NoParameters::new(layer, search, within))),
     });
     let (choices, search): (Vec<_>, Vec<_>) = searched.collect::<Result<Vec<_>, _>>()?.into_iter().unzip();
+    let choices = bound_memory(choices, &search, options.max_server_bytes, prices);
     let choices = share_keys(&layers, choices, prices);
     let key_bytes = key_bytes(&choices);
     let with_runner_up = |(choice, search): (Choice, &StageSearch)| {

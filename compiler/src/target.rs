@@ -127,11 +127,7 @@ pub struct Prices {
     key_byte: f64,
     client_ns: f64,
     server_ns: f64,
-    server_byte: f64,
 }
-
-/// Bytes of the server's memory that weigh as much as one on the wire.
-const MEMORY: f64 = 13_000.0;
 
 /// Inferences in a session, over which the keys are spread: a client that registers them stays a while.
 const INFERENCES: f64 = 1000.0;
@@ -140,21 +136,13 @@ impl Prices {
     /// Prices for an objective.
     pub fn new(objective: Objective, target: Target) -> Prices {
         let [byte_up, byte_down] = [target.link.up_mbit_s, target.link.down_mbit_s].map(|rate| 8e3 / rate);
-        let (key_byte, server_byte) = (1.0 / INFERENCES, 1.0 / MEMORY);
+        let key_byte = 1.0 / INFERENCES;
         match objective {
             // A byte is worth as much as 12 us of the server's time, or 5 us of a client that were as fast.
             Objective::Bytes => {
                 // However slow the client is.
                 let relative = target.server.ns(Work::ONE_EACH) / target.client.ns(Work::ONE_EACH);
-                Prices {
-                    target,
-                    byte_up: 1.0,
-                    byte_down: 1.0,
-                    key_byte,
-                    client_ns: 2e-4 * relative,
-                    server_ns: 8e-5,
-                    server_byte,
-                }
+                Prices { target, byte_up: 1.0, byte_down: 1.0, key_byte, client_ns: 2e-4 * relative, server_ns: 8e-5 }
             }
             Objective::ClientTime => Prices {
                 target,
@@ -163,11 +151,9 @@ impl Prices {
                 key_byte: byte_up * key_byte / 1000.0,
                 client_ns: 1.0,
                 server_ns: 1e-3,
-                server_byte: server_byte * byte_up / 1000.0,
             },
             Objective::Latency => {
-                let (key_byte, server_byte) = (byte_up * key_byte, byte_up * server_byte);
-                Prices { target, byte_up, byte_down, key_byte, client_ns: 1.0, server_ns: 1.0, server_byte }
+                Prices { target, byte_up, byte_down, key_byte: byte_up * key_byte, client_ns: 1.0, server_ns: 1.0 }
             }
         }
     }
@@ -186,9 +172,7 @@ impl Prices {
     /// The price of a stage.
     pub fn of(&self, keys: &KeyParameters, packing: Packing, cost: &Cost) -> f64 {
         let server = self.target.server.ns(Work::of_server(keys, cost));
-        self.at_least(keys.ring_degree, keys.ciphertext_primes.len(), packing, cost)
-            + self.server_ns * server
-            + self.server_byte * cost.server_bytes as f64
+        self.at_least(keys.ring_degree, keys.ciphertext_primes.len(), packing, cost) + self.server_ns * server
     }
 
     /// The price of Galois keys.

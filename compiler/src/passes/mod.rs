@@ -1,5 +1,6 @@
 //! One pass a file, in the order in which [`compile`](crate::compile) takes them.
 
+pub mod bound_memory;
 pub mod choose_packing;
 pub mod choose_parameters;
 pub mod fold_batch_norm;

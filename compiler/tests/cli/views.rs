@@ -67,6 +67,14 @@ fn objectives_and_bounds_on_keys_are_kept() {
     assert!(of_quickest > bytes, "{of_quickest} bytes, at least {bytes}");
     let [with_fewer, fewer] = total(&["--max-key-bytes", &(keys * 2 / 3).to_string()]);
     assert!(fewer <= keys * 2 / 3 && with_fewer >= bytes, "{fewer} bytes of keys and {with_fewer} for an inference");
+    let memory = |most: &str| {
+        let bounded = ["compile", "lenet5_small.onnx", "--packing", "rotational", "--max-server-bytes", most];
+        desk.succeed(&bounded);
+        let report: serde_json::Value =
+            serde_json::from_str(&desk.succeed(&["inspect", "lenet5_small.ron", "--json"])).expect("JSON");
+        report["total"]["server_bytes"].as_u64().expect("a number")
+    };
+    assert!(memory("1") <= memory("1000000000"));
 }
 
 #[test]

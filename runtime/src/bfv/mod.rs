@@ -29,7 +29,7 @@ pub mod reply;
 pub mod rotate;
 mod scale;
 pub mod switch;
-mod vectorized;
+pub(crate) mod vectorized;
 
 pub use ciphertext::{Ciphertext, SeededCiphertext};
 pub use context::{Context, ParameterError};

@@ -4,6 +4,7 @@ use chococ_plans::cost::packed_bytes;
 use chococ_plans::params::bits_of;
 
 use super::header::MessageError;
+use crate::bfv::vectorized::vectorized;
 use crate::math::bits;
 use crate::math::poly::{Poly, Ring};
 
@@ -58,10 +59,18 @@ pub(super) fn take_into(
 
 /// Checks that all numbers are below a bound.
 pub(super) fn below(words: &[u64], bound: u64, item: usize) -> Result<(), MessageError> {
-    // Without a branch in the loop, so that it is as fast as the loads.
-    match words.iter().fold(0, |largest: u64, &word| largest.max(word)) >= bound {
+    let mut largest = 0;
+    find_largest(words, &mut largest);
+    match largest >= bound {
         true => Err(MessageError::Coefficient { item, bound }),
         false => Ok(()),
+    }
+}
+
+vectorized! {
+    /// Finds the largest word, if it is above what is there.
+    fn find_largest(words: &[u64], largest: &mut u64) {
+        *largest = words.iter().fold(*largest, |largest, &word| largest.max(word));
     }
 }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 use chococ_compiler::passes::choose_packing::{Outcome, StageSearch};
 use chococ_compiler::passes::quantize::QuantizationReport;
 use chococ_compiler::target::{Objective, Target};
-use chococ_compiler::{CalibrationInputs, Compiled, Options, compile, onnx};
+use chococ_compiler::{CalibrationInputs, Compiled, DEFAULT_MAX_SERVER_BYTES, Options, compile, onnx};
 use chococ_plans::file;
 use chococ_plans::input::read_samples;
 use chococ_plans::packing::{Alignment, PackingKind};
@@ -53,6 +53,9 @@ pub struct Arguments {
     /// Most bytes that Galois keys may take [default: 4000000, or more where nothing else works]
     #[arg(long, value_name = "BYTES")]
     max_key_bytes: Option<usize>,
+    /// Most bytes of memory for the server's weights, where any packing takes fewer
+    #[arg(long, value_name = "BYTES", default_value_t = DEFAULT_MAX_SERVER_BYTES)]
+    max_server_bytes: usize,
     /// Say what was decided, what the search rejected, and why
     #[arg(short, long)]
     verbose: bool,
@@ -126,6 +129,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         objective: arguments.objective.into(),
         target: target(arguments)?,
         max_key_bytes: arguments.max_key_bytes,
+        max_server_bytes: arguments.max_server_bytes,
     };
     let bar = spinner();
     let compiled = compile(&model, &options, &|step| bar.set_message(step.to_owned()));

@@ -157,7 +157,7 @@ impl Search<'_> {
 
 impl Attempt {
     /// What works, if anything does.
-    fn choice(&self) -> Option<&Choice> {
+    pub fn choice(&self) -> Option<&Choice> {
         match &self.outcome {
             Outcome::Fits(choice) => Some(choice),
             Outcome::Misfit(_) | Outcome::NoBudget(_) | Outcome::CannotBeat { .. } => None,
