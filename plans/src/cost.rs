@@ -41,8 +41,8 @@ pub fn count(parameters: &Parameters, layout: &Layout, evaluation: &Evaluation) 
     Cost {
         ciphertexts_up: layout.inputs(),
         ciphertexts_down: layout.outputs(),
-        bytes_up: request_bytes(parameters, (0..layout.inputs()).map(|input| layout.sent(input).len())),
-        bytes_down: reply_bytes(parameters, (0..layout.outputs()).map(|output| layout.returned(output).len())),
+        bytes_up: request_bytes(parameters, (0..layout.inputs()).map(|input| layout.sent_count(input))),
+        bytes_down: reply_bytes(parameters, (0..layout.outputs()).map(|output| layout.returned_count(output))),
         hoisted_rotations,
         rotations,
         products,

@@ -35,8 +35,8 @@ impl Work {
 
     /// Estimates the client's encryption and decryption in one stage: of `cost`, only ciphertexts count.
     ///
-    /// A fresh ciphertext takes a product with the secret and a transform for each residue, a reply two transforms, and
-    /// batch encoding one more for either.
+    /// A fresh ciphertext takes a product with the secret and a transform for each residue, a reply one of either, and
+    /// batch encoding one transform more.
     pub fn of_client(ring_degree: usize, residues: usize, packing: Packing, cost: &Cost) -> Work {
         let encoding = match packing {
             Packing::Slots(_) => 1.0,
@@ -47,7 +47,7 @@ impl Work {
         Work {
             products: n * (up * residues + down),
             numbers: n * (up * (PASSES_OF_ENCRYPTION * residues + encoding) + down * (PASSES_OF_DECRYPTION + encoding)),
-            ..Work::transforms(ring_degree, up * (residues + encoding) + down * (2.0 + encoding))
+            ..Work::transforms(ring_degree, up * (residues + encoding) + down * (1.0 + encoding))
         }
     }
 
@@ -71,18 +71,6 @@ impl Work {
                     + 2.0 * residues * (cost.products + cost.mask_products) as f64),
             numbers: n * (inputs + outputs) * residues,
             ..Work::transforms(keys.ring_degree, transforms)
-        }
-    }
-}
-
-impl std::ops::Add for Work {
-    type Output = Work;
-
-    fn add(self, other: Work) -> Work {
-        Work {
-            butterflies: self.butterflies + other.butterflies,
-            products: self.products + other.products,
-            numbers: self.numbers + other.numbers,
         }
     }
 }

@@ -8,11 +8,10 @@ use chococ_runtime::bfv::decrypt::decrypt;
 use chococ_runtime::bfv::encrypt::{encrypt_public, encrypt_secret};
 use chococ_runtime::bfv::evaluate::mul_plain_assign;
 use chococ_runtime::bfv::inner_product::inner_product;
-use chococ_runtime::bfv::keys::ReplyKey;
 use chococ_runtime::bfv::reply::decrypt_reply;
 use chococ_runtime::bfv::rotate::{apply, hoist};
 use chococ_runtime::bfv::{
-    Ciphertext, Context, GaloisKeys, Multiplicand, PublicKey, Reply, SecretKey, SeededGaloisKey,
+    Ciphertext, Context, GaloisKeys, Multiplicand, PublicKey, Reply, ReplyKey, SecretKey, SeededGaloisKey,
 };
 use criterion::{Criterion, criterion_group, criterion_main};
 use fhe_traits::{FheDecoder, FheDecrypter, FheEncoder, FheEncrypter};

@@ -113,9 +113,9 @@ impl<'a> Demand<'a> {
             profile: &evaluation.noise,
             switches: !evaluation.galois.is_empty(),
             one_prime,
-            sent: (0..layout.inputs()).map(|input| layout.sent(input).len()).sum(),
+            sent: (0..layout.inputs()).map(|input| layout.sent_count(input)).sum(),
             outputs: layout.outputs(),
-            returned: (0..layout.outputs()).map(|output| layout.returned(output).len()).sum(),
+            returned: (0..layout.outputs()).map(|output| layout.returned_count(output)).sum(),
         }
     }
     /// Bits on the wire, if numbers of a request, of c1 and of c0 of a reply have these widths.

@@ -200,7 +200,7 @@ pub fn check(plan: Plan) -> Result<CheckedPlan, PlanError> {
         stated(&format!("key set {key_set}"), "Galois keys", &set.galois, &counted)?;
     }
     let decrypted = |(_, layout): &(Parameters, Layout)| -> usize {
-        (0..layout.outputs()).map(|output| layout.returned(output).len()).sum()
+        (0..layout.outputs()).map(|output| layout.returned_count(output)).sum()
     };
     let found = stages.iter().map(decrypted).sum();
     if found > COEFFICIENTS {

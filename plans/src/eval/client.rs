@@ -7,7 +7,6 @@ use std::f64::consts::{LN_2, LOG2_E};
 
 use multiversion::multiversion;
 
-use super::PART;
 use crate::op::{ClientOp, Pool};
 
 /// Computes one client operator.
@@ -24,7 +23,7 @@ pub fn client(op: &ClientOp, input_shape: &[usize], output_shape: &[usize], x: &
     assert_eq!(x.len(), input_shape.iter().product::<usize>(), "inputs of a {}", op.kind());
     let length = output_shape.iter().product::<usize>();
     let output: Vec<f32> = match op {
-        ClientOp::Relu => relu(x),
+        ClientOp::Relu => x.iter().map(|&value| if value > 0.0 { value } else { 0.0 }).collect(),
         ClientOp::Clip { low, high } => x.iter().map(|&value| clip(value, *low, *high)).collect(),
         ClientOp::MaxPool(pool) => max_pool(pool, image(input_shape), image(output_shape), x),
         ClientOp::AveragePool { pool, count_include_pad } => {
@@ -41,23 +40,6 @@ pub fn client(op: &ClientOp, input_shape: &[usize], output_shape: &[usize], x: &
 
 fn image(shape: &[usize]) -> [usize; 3] {
     shape.try_into().unwrap_or_else(|_| panic!("pooling takes (channels, height, width), not {shape:?}"))
-}
-
-fn relu(x: &[f32]) -> Vec<f32> {
-    let mut positive = Vec::with_capacity(x.len());
-    let mut part = [0.0; PART];
-    for x in x.chunks(PART) {
-        relu_into(x, &mut part);
-        positive.extend_from_slice(&part[..x.len()]);
-    }
-    positive
-}
-
-#[multiversion(targets("x86_64+avx512f+avx512dq+avx512vl", "x86_64+avx2"))]
-fn relu_into(x: &[f32], positive: &mut [f32]) {
-    for (positive, &value) in positive.iter_mut().zip(x) {
-        *positive = if value > 0.0 { value } else { 0.0 };
-    }
 }
 
 fn clip(value: f32, low: f32, high: f32) -> f32 {

@@ -21,17 +21,10 @@ use crate::network::{LinearLayer, Quantizer};
 pub fn quantize(quantizer: &Quantizer, x: &[f32]) -> Vec<i32> {
     let Quantizer { low, high, .. } = *quantizer;
     let quantize = if -LARGEST <= low && high <= LARGEST { quantize_small } else { quantize_any };
-    let mut codes = Vec::with_capacity(x.len());
-    let mut part = [0; PART];
-    for x in x.chunks(PART) {
-        quantize(*quantizer, x, &mut part);
-        codes.extend_from_slice(&part[..x.len()]);
-    }
+    let mut codes = vec![0; x.len()];
+    quantize(*quantizer, x, &mut codes);
     codes
 }
-
-/// How many numbers are computed at once before they move to a tensor, which then need not be filled with zeros first.
-const PART: usize = 512;
 
 /// Codes of this size fit [`quantize_small`].
 const LARGEST: i32 = 1 << 22;
@@ -77,16 +70,14 @@ pub fn dequantize(layer: &LinearLayer, accumulators: &[i64]) -> Vec<f32> {
         "{} accumulators do not fill {channels} output channels",
         accumulators.len()
     );
-    let mut real = Vec::with_capacity(accumulators.len());
+    let mut real = vec![0.0; accumulators.len()];
     if accumulators.is_empty() {
         return real;
     }
-    let mut part = [0.0; PART];
-    for (channel, &scale) in accumulators.chunks_exact(accumulators.len() / channels).zip(&layer.output_scales) {
-        for accumulators in channel.chunks(PART) {
-            scale_into(scale, accumulators, &mut part);
-            real.extend_from_slice(&part[..accumulators.len()]);
-        }
+    let length = accumulators.len() / channels;
+    let channels = accumulators.chunks_exact(length).zip(real.chunks_exact_mut(length)).zip(&layer.output_scales);
+    for ((accumulators, real), &scale) in channels {
+        scale_into(scale, accumulators, real);
     }
     real
 }

@@ -70,7 +70,18 @@ impl Layout {
         }
     }
 
-    /// Puts codes of the input tensor, [of size below t](crate::packing::row::reduce_codes), into the N places of an input ciphertext.
+    /// How many coefficients of an input's c0 travel.
+    pub fn sent_count(&self, input: usize) -> usize {
+        self.sent_runs(input).iter().map(|run| run.length).sum()
+    }
+
+    /// How many coefficients of an output's c0 travel.
+    pub fn returned_count(&self, output: usize) -> usize {
+        self.returned_runs(output).iter().map(|run| run.length).sum()
+    }
+
+    /// Puts codes of the input tensor, [of size below t](crate::packing::row::reduce_codes), into the N places of an input
+    /// ciphertext.
     pub fn pack_input(&self, input: usize, codes: &[i32], plaintext_modulus: u64, numbers: &mut [u64]) {
         match self {
             Layout::Slots(layout) => layout.pack_input(input, codes, plaintext_modulus, numbers),

@@ -61,7 +61,7 @@ impl Run {
 impl Row {
     /// The slots or coefficients, in order.
     pub fn positions(self) -> impl ExactSizeIterator<Item = usize> {
-        (0..self.length).map(move |i| self.position + i * self.step)
+        self.run().positions()
     }
 
     /// The places in the tensor, in order.

@@ -3,6 +3,7 @@
 use super::context::Context;
 use crate::math::modulus::Modulus;
 use crate::math::ntt::Ntt;
+use crate::math::vector;
 use chococ_plans::params::SLOT_GENERATOR;
 use zeroize::{Zeroize, ZeroizeOnDrop};
 
@@ -120,9 +121,7 @@ impl Encoder {
 /// Checks the shape and the range of slots or coefficients, in time that does not depend on their values.
 fn check(ring_degree: usize, plaintext_modulus: u64, values: &[u64]) {
     assert_eq!(values.len(), ring_degree, "a plaintext has N slots or coefficients");
-    // The sign bit says whether one is not below t, which is below 2^60.
-    let signs = values.iter().fold(0, |signs, &value| signs | value | (plaintext_modulus - 1).wrapping_sub(value));
-    assert!(signs >> 63 == 0, "slots and coefficients are below t = {plaintext_modulus}");
+    assert!(vector::are_below(values, plaintext_modulus), "slots and coefficients are below t = {plaintext_modulus}");
 }
 
 /// Lists where each slot stands in the order of the transform, whose index i is the exponent 2 bitrev(i) + 1.

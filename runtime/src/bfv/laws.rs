@@ -5,7 +5,6 @@ use super::decrypt::decrypt;
 use super::encrypt::{encrypt_public, encrypt_secret};
 use super::evaluate::{add_assign, add_plain_assign, mul_plain_assign, neg_assign, sub_assign};
 use super::inner_product::inner_product;
-use super::keys::ReplyKey;
 use super::noise::measured_budget_bits;
 use super::reply::{decrypt_reply, measured_reply_budget_bits};
 use super::rotate::{apply, hoist, rotate_rows, swap_rows};
@@ -331,6 +330,24 @@ fn missing_keys_are_named() {
         SeededGaloisKey::generate(&party.context, &party.secret, element, seed, 0, &mut party.rng).err()
     };
     assert_eq!(key(3, &mut party), Some(GaloisKeyError::NoKeySwitchingPrime));
+}
+
+#[test]
+fn coefficients_take_a_modulus_beyond_a_word_half() {
+    let t = (1 << 40) + 3;
+    let mut parameters = parameters(64, &[58], None, 58, t);
+    parameters.stage.reply_modulus = primes(64, &[55])[0];
+    let mut party = Party::new(&parameters, 4);
+    let message: Vec<u64> = (0..64).map(|i| (t / 64 * i + i) % t).collect();
+    let plaintext = Plaintext::from_coefficients(&party.context, message.clone());
+    let seed = party.seed();
+    let fresh = encrypt_secret(&party.context, &party.secret, &plaintext, seed, 0, &mut party.rng);
+    let fresh = fresh.expand(&party.context);
+    assert_eq!(decrypt(&party.context, &party.secret, &fresh).coefficients(), message);
+    let returned: Vec<usize> = (0..64).collect();
+    let reply = Reply::new(&party.context, fresh, &returned);
+    let key = ReplyKey::new(&party.context, &party.secret);
+    assert_eq!(decrypt_reply(&party.context, &key, &reply, &returned), message);
 }
 
 #[test]

@@ -29,13 +29,13 @@ pub mod reply;
 pub mod rotate;
 mod scale;
 pub mod switch;
-pub(crate) mod vectorized;
+mod vectorized;
 
 pub use ciphertext::{Ciphertext, SeededCiphertext};
 pub use context::{Context, ParameterError};
 pub use encode::{Encoder, Plaintext};
 pub use galois::{GaloisKey, GaloisKeyError, GaloisKeys, SeededGaloisKey};
-pub use keys::{PublicKey, SecretKey};
+pub use keys::{PublicKey, ReplyKey, SecretKey};
 pub use multiplicand::Multiplicand;
 pub use reply::Reply;
 

@@ -43,4 +43,4 @@ macro_rules! vectorized {
     };
 }
 
-pub(crate) use vectorized;
+pub(super) use vectorized;

@@ -176,6 +176,13 @@ impl Task for SubScale<'_> {
     }
 }
 
+/// Says whether all words are below a bound of at most 2^63.
+///
+/// Without a branch in the loop, and in a form that any registers serve: the sign bit tells.
+pub fn are_below(words: &[u64], bound: u64) -> bool {
+    words.iter().fold(0, |signs, &word| signs | word | (bound - 1).wrapping_sub(word)) >> 63 == 0
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -4,9 +4,9 @@ use chococ_plans::cost::packed_bytes;
 use chococ_plans::params::bits_of;
 
 use super::header::MessageError;
-use crate::bfv::vectorized::vectorized;
 use crate::math::bits;
 use crate::math::poly::{Poly, Ring};
+use crate::math::vector;
 
 /// Appends a polynomial over the first primes of `ring`, residue by residue.
 pub(super) fn append_poly<F>(bytes: &mut Vec<u8>, ring: &Ring, poly: &Poly<F>) {
@@ -59,18 +59,9 @@ pub(super) fn take_into(
 
 /// Checks that all numbers are below a bound.
 pub(super) fn below(words: &[u64], bound: u64, item: usize) -> Result<(), MessageError> {
-    let mut largest = 0;
-    find_largest(words, &mut largest);
-    match largest >= bound {
-        true => Err(MessageError::Coefficient { item, bound }),
-        false => Ok(()),
-    }
-}
-
-vectorized! {
-    /// Finds the largest word, if it is above what is there.
-    fn find_largest(words: &[u64], largest: &mut u64) {
-        *largest = words.iter().fold(*largest, |largest, &word| largest.max(word));
+    match vector::are_below(words, bound) {
+        true => Ok(()),
+        false => Err(MessageError::Coefficient { item, bound }),
     }
 }
 

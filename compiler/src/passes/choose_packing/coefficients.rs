@@ -112,7 +112,7 @@ struct Bits {
 
 impl Bits {
     /// A fresh error, multiplied by the weights, must stay below q/2t by the tail of its distribution, and the rounding
-    /// of c1 below 2^w/2t.
+    /// of c1 below p/2t.
     fn new(layer: &LinearLayer, ring_degree: usize) -> Bits {
         let t = (layer.width() as f64).log2();
         let rounding = (ring_degree as f64 / 18.0).log2() / 2.0;

@@ -174,12 +174,7 @@ impl Layout {
                         step: interleave,
                         element: (image * height + y) * width + x,
                         stride: horizontal,
-                        // The first saves a division, for most.
-                        length: if horizontal == 1 {
-                            length.min(width - x)
-                        } else {
-                            length.min((width - x).div_ceil(horizontal))
-                        },
+                        length: length.min((width - x).div_ceil(horizontal)),
                     };
                     push_row(&mut rows, row);
                 }
@@ -201,9 +196,9 @@ impl Layout {
         let mut met = vec![false; cells];
         for (_, begin) in self.group(tile_group) {
             for shift in 0..2 * stack - 1 {
-                // Powers of two: the ring degree is one, and so is what it was divided by.
                 // By as many cells further on, or back, as kernels are apart.
                 let begin = begin + cells * stack + (stack - 1) * distance - shift * distance;
+                // The number of cells is a power of two: the ring degree is one, and so is what it was divided by.
                 self.tiles.window_cells().for_each(|cell| met[(begin + cell) & (cells - 1)] = true);
             }
         }
@@ -246,9 +241,7 @@ impl Layout {
 
     /// The coefficients of an output that are results, in the order in which they travel.
     pub fn returned(&self, output: usize) -> Vec<usize> {
-        let mut returned = Vec::with_capacity(self.ring_degree);
-        self.result_rows(output).into_iter().for_each(|row| returned.extend(row.positions()));
-        returned
+        self.result_rows(output).into_iter().flat_map(Row::positions).collect()
     }
 
     /// Reads results, listed as [`returned`](Self::returned) lists their positions, each as the one number of its
