@@ -16,23 +16,19 @@ pub mod target;
 
 use chococ_plans::check::check;
 use chococ_plans::file::sha256;
-use chococ_plans::network::LinearLayer;
 use chococ_plans::packing::PackingKind;
-use chococ_plans::plan::{FileId, Plan, Quantization, RunnerUp};
-use rayon::prelude::*;
+use chococ_plans::plan::{FileId, Plan, Quantization};
 
 pub use crate::error::Error;
 use crate::graph::Graph;
 use crate::int_graph::IntGraph;
-use crate::no_parameters::NoParameters;
-use crate::passes::bound_memory::bound_memory;
-use crate::passes::choose_packing::{Choice, Restriction, StageSearch, choose_packing};
+use crate::passes::choose_packing::StageSearch;
+use crate::passes::choose_stages::{Chosen, choose_stages};
 use crate::passes::fold_batch_norm::fold_batch_norm;
 use crate::passes::lower::{Origin, lower};
 use crate::passes::quantize::{Bits, Calibration, QuantizationReport, quantize};
-use crate::passes::share_keys::{key_bytes, share_keys};
-use crate::passes::split_stages::{Part, split_stages};
-use crate::target::{Objective, Prices, Target};
+use crate::passes::split_stages::split_stages;
+use crate::target::{Objective, Target};
 
 /// What to compile for.
 #[derive(Clone, Debug)]
@@ -152,7 +148,7 @@ pub fn compile_graph(
     let (reference, quantization) = quantize(graph, &calibration, bits)?;
     progress("choosing packings and parameters");
     let parts = split_stages(&reference);
-    let Chosen { choices, search, key_bytes } = choose(&parts, options, progress)?;
+    let Chosen { choices, search, key_bytes } = choose_stages(&parts, options, progress)?;
     let origin = Origin {
         model: FileId { file: options.model_file.clone(), sha256: model_hash },
         weights_file: options.weights_file.clone(),
@@ -171,64 +167,4 @@ pub fn compile_graph(
         ));
     }
     Ok(Compiled { plan, weights, reference, notices, quantization, search })
-}
-
-/// Server stages with their choices, what was tried for each, and what all their keys take.
-struct Chosen {
-    choices: Vec<(Choice, Option<RunnerUp>)>,
-    search: Vec<StageSearch>,
-    key_bytes: usize,
-}
-
-/// How much dearer keys become each time that they take too many bytes.
-const DEARER: f64 = 2.0;
-
-/// How dear keys may become before no cheaper ones are expected: as if they were sent with every inference.
-const DEAREST: f64 = 1024.0;
-
-/// Chooses for all server stages until their Galois keys take no more bytes than they may.
-fn choose(parts: &[Part], options: &Options, progress: &(dyn Fn(&str) + Sync)) -> Result<Chosen, Error> {
-    let most = options.max_key_bytes.unwrap_or(DEFAULT_MAX_KEY_BYTES);
-    let prices = Prices::new(options.objective, options.target);
-    let first = choose_at(parts, options, &prices)?;
-    let (mut least, mut dearer) = (first.key_bytes, DEARER);
-    if least <= most {
-        return Ok(first);
-    }
-    while dearer <= DEAREST {
-        progress("choosing packings and parameters again, for fewer Galois keys");
-        let chosen = choose_at(parts, options, &prices.with_dearer_keys(dearer))?;
-        if chosen.key_bytes <= most {
-            return Ok(chosen);
-        }
-        least = least.min(chosen.key_bytes);
-        dearer *= DEARER;
-    }
-    match options.max_key_bytes {
-        Some(most) => Err(Error::GaloisKeys { least, most }),
-        None => Ok(first),
-    }
-}
-
-/// Chooses for all server stages, several at a time, and lets them share keys.
-fn choose_at(parts: &[Part], options: &Options, prices: &Prices) -> Result<Chosen, Error> {
-    let layers = parts.iter().filter_map(|part| match part {
-        Part::Server(layer) => Some(layer),
-        Part::Client(_) => None,
-    });
-    let layers: Vec<&LinearLayer> = layers.collect();
-    let within = Restriction { kind: options.packing, ring_degree: options.ring_degree };
-    let searched = layers.par_iter().map(|layer| match choose_packing(layer, within, prices) {
-        (Some(choice), search) => Ok((choice, search)),
-        (None, search) => Err(Error::NoParameters(NoParameters::new(layer, search, within))),
-    });
-    let (choices, search): (Vec<_>, Vec<_>) = searched.collect::<Result<Vec<_>, _>>()?.into_iter().unzip();
-    let choices = bound_memory(choices, &search, options.max_server_bytes, prices);
-    let choices = share_keys(&layers, choices, prices);
-    let key_bytes = key_bytes(&choices);
-    let with_runner_up = |(choice, search): (Choice, &StageSearch)| {
-        let runner_up = search.runner_up(&choice, prices);
-        (choice, runner_up)
-    };
-    Ok(Chosen { choices: choices.into_iter().zip(&search).map(with_runner_up).collect(), search, key_bytes })
 }

@@ -3,6 +3,7 @@
 pub mod bound_memory;
 pub mod choose_packing;
 pub mod choose_parameters;
+pub mod choose_stages;
 pub mod fold_batch_norm;
 pub mod lower;
 pub mod quantize;
