@@ -85,7 +85,7 @@ impl Products {
     pub fn results(&self, output: usize) -> Vec<Option<usize>> {
         let mut results = vec![None; self.layout.ring_degree];
         let [height, width] = self.layout.windows.output;
-        for row in self.layout.result_rows(output) {
+        for row in self.layout.output_rows(output) {
             row.positions().for_each(|position| results[position] = Some(row.element / (height * width)));
         }
         results

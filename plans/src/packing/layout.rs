@@ -2,7 +2,7 @@
 
 use crate::op::Linear;
 use crate::packing::misfit::Misfit;
-use crate::packing::row::{Row, Run, lift};
+use crate::packing::row::{Row, Run, join, lift};
 use crate::packing::{Packing, coefficients, slots};
 
 /// A choice of packing, spelled out for one operator and ring degree.
@@ -66,7 +66,7 @@ impl Layout {
     pub fn returned_runs(&self, output: usize) -> Vec<Run> {
         match self {
             Layout::Slots(layout) => vec![all_of(layout)],
-            Layout::Coefficients(layout) => layout.result_rows(output).into_iter().map(Row::run).collect(),
+            Layout::Coefficients(layout) => join(layout.output_rows(output)).into_iter().map(Row::run).collect(),
         }
     }
 
@@ -80,21 +80,20 @@ impl Layout {
         self.returned_runs(output).iter().map(|run| run.length).sum()
     }
 
-    /// Puts codes of the input tensor, [of size below t](crate::packing::row::reduce_codes), into the N places of an input
-    /// ciphertext.
-    pub fn pack_input(&self, input: usize, codes: &[i32], plaintext_modulus: u64, numbers: &mut [u64]) {
+    /// What an input holds, and where it comes from.
+    pub fn input_rows(&self, input: usize) -> Vec<Row> {
         match self {
-            Layout::Slots(layout) => layout.pack_input(input, codes, plaintext_modulus, numbers),
-            Layout::Coefficients(layout) => layout.pack_input(input, codes, plaintext_modulus, numbers),
+            Layout::Slots(layout) => layout.input_rows(input),
+            Layout::Coefficients(layout) => layout.input_rows(input),
         }
     }
 
-    /// Brings one output into the tensor of results modulo t, which is zero at first: all its slots, or of a packing by
-    /// coefficients those that travel.
-    pub fn unpack_output(&self, output: usize, numbers: &[u64], plaintext_modulus: u64, sums: &mut [i64]) {
+    /// The results in an output, or parts of them, and where they go; of a packing by coefficients in the order in which
+    /// they travel.
+    pub fn output_rows(&self, output: usize) -> Vec<Row> {
         match self {
-            Layout::Slots(layout) => layout.unpack_output(output, numbers, plaintext_modulus, sums),
-            Layout::Coefficients(layout) => layout.unpack_output(output, numbers, sums),
+            Layout::Slots(layout) => layout.output_rows(output),
+            Layout::Coefficients(layout) => layout.output_rows(output),
         }
     }
 }

@@ -73,44 +73,147 @@ impl Row {
     pub fn run(self) -> Run {
         Run { position: self.position, step: self.step, length: self.length }
     }
+}
 
-    /// Puts the row's codes, [of size below t](reduce_codes), into a ciphertext's numbers modulo t.
-    pub fn pack(self, codes: &[i32], plaintext_modulus: u64, numbers: &mut [u64]) {
-        if self.length == 0 {
-            return;
+/// Rows alike, at equal distances.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rectangle {
+    /// The first row.
+    pub row: Row,
+    /// How many rows.
+    pub rows: usize,
+    /// From one row to the next, in the ciphertext.
+    pub row_step: usize,
+    /// From one row to the next, in the tensor.
+    pub row_stride: usize,
+}
+
+impl Rectangle {
+    /// Puts the codes, [of size below t](reduce_codes), into a ciphertext's numbers modulo t.
+    pub fn pack(&self, codes: &[i32], plaintext_modulus: u64, numbers: &mut [u64]) {
+        pack_rows(self, codes, plaintext_modulus, numbers);
+    }
+
+    /// Adds a ciphertext's numbers, each below t, to sums modulo t.
+    pub fn add(&self, numbers: &[u64], plaintext_modulus: u64, sums: &mut [i64]) {
+        add_rows(self, numbers, plaintext_modulus, sums);
+    }
+
+    /// Takes numbers, listed one after the other, off the front of `numbers`, to where they go in a tensor.
+    pub fn place(&self, numbers: &mut &[u64], tensor: &mut [i64]) {
+        let Rectangle { row: Row { length, stride, .. }, .. } = *self;
+        for row in self.list() {
+            let taken = numbers.split_off(..length).expect("there is a number for each place");
+            let places = &mut tensor[row.element..][..reach(length, stride)];
+            places.iter_mut().step_by(stride).zip(taken).for_each(|(place, &number)| *place = number as i64);
         }
-        let lift = |code: i32| {
-            let code = i64::from(code);
-            (code + (plaintext_modulus as i64 & (code >> 63))) as u64
-        };
-        if self.step == 1 && self.stride == 1 {
-            let places = numbers[self.position..][..self.length].iter_mut();
-            places.zip(&codes[self.element..][..self.length]).for_each(|(place, &code)| *place = lift(code));
-            return;
-        }
-        // One check of the bounds for all.
-        let places = &mut numbers[self.position..][..(self.length - 1) * self.step + 1];
-        let codes = &codes[self.element..][..(self.length - 1) * self.stride + 1];
-        let codes = codes.iter().step_by(self.stride);
-        places.iter_mut().step_by(self.step).zip(codes).for_each(|(place, &code)| *place = lift(code));
+    }
+
+    /// The rows, in order.
+    pub fn list(&self) -> impl Iterator<Item = Row> {
+        let Rectangle { row, rows, row_step, row_stride } = *self;
+        let (position, element) = (row.position, row.element);
+        (0..rows).map(move |i| Row { position: position + i * row_step, element: element + i * row_stride, ..row })
     }
 }
 
-/// Appends a row, or makes the last one longer where the new one goes on behind it.
-pub fn push_row(rows: &mut Vec<Row>, mut row: Row) {
-    if row.length == 1 {
-        // Any distances will do for one number: these let a dense layer's become one row.
-        (row.step, row.stride) = (1, 1);
+/// Numbers from the first to the last of a row, those between included.
+fn reach(length: usize, distance: usize) -> usize {
+    if length == 0 { 0 } else { (length - 1) * distance + 1 }
+}
+
+/// As [`Rectangle::pack`].
+#[multiversion(targets("x86_64+avx512f+avx512dq+avx512vl", "x86_64+avx2"))]
+fn pack_rows(rectangle: &Rectangle, codes: &[i32], plaintext_modulus: u64, numbers: &mut [u64]) {
+    let Row { step, stride, length, .. } = rectangle.row;
+    let modulus = plaintext_modulus as i64;
+    let lift = |code: i32| {
+        let code = i64::from(code);
+        (code + (modulus & (code >> 63))) as u64
+    };
+    for row in rectangle.list() {
+        // One check of the bounds for all of a row.
+        let places = &mut numbers[row.position..][..reach(length, step)];
+        let codes = &codes[row.element..][..reach(length, stride)];
+        if step == 1 && stride == 1 {
+            places.iter_mut().zip(codes).for_each(|(place, &code)| *place = lift(code));
+        } else {
+            let codes = codes.iter().step_by(stride);
+            places.iter_mut().step_by(step).zip(codes).for_each(|(place, &code)| *place = lift(code));
+        }
     }
-    if let Some(last) = rows.last_mut()
-        && (last.step, last.stride) == (row.step, row.stride)
-        && last.position + last.length * last.step == row.position
-        && last.element + last.length * last.stride == row.element
-    {
-        last.length += row.length;
-    } else {
-        rows.push(row);
+}
+
+/// As [`Rectangle::add`].
+#[multiversion(targets("x86_64+avx512f+avx512dq+avx512vl", "x86_64+avx2"))]
+fn add_rows(rectangle: &Rectangle, numbers: &[u64], plaintext_modulus: u64, sums: &mut [i64]) {
+    let Row { step, stride, length, .. } = rectangle.row;
+    let modulus = plaintext_modulus as i64;
+    let add = |sum: &mut i64, part: u64| {
+        let added = *sum + part as i64;
+        *sum = if added >= modulus { added - modulus } else { added };
+    };
+    for row in rectangle.list() {
+        let parts = &numbers[row.position..][..reach(length, step)];
+        let sums = &mut sums[row.element..][..reach(length, stride)];
+        if step == 1 && stride == 1 {
+            sums.iter_mut().zip(parts).for_each(|(sum, &part)| add(sum, part));
+        } else {
+            let parts = parts.iter().step_by(step);
+            sums.iter_mut().step_by(stride).zip(parts).for_each(|(sum, &part)| add(sum, part));
+        }
     }
+}
+
+/// Makes one row of rows that follow each other; numbers that stand alone become rows at whatever distances they have.
+pub fn join(rows: impl IntoIterator<Item = Row>) -> Vec<Row> {
+    let mut joined: Vec<Row> = Vec::new();
+    for row in rows.into_iter().filter(|row| row.length > 0) {
+        match joined.last_mut().and_then(|last| Some((one_row(*last, row)?, last))) {
+            Some((longer, last)) => *last = longer,
+            None => joined.push(row),
+        }
+    }
+    joined
+}
+
+/// Returns a row of the numbers of both, if they make one.
+fn one_row(first: Row, second: Row) -> Option<Row> {
+    let (step, stride) = match (first.length, second.length) {
+        (1, 1) => (second.position.checked_sub(first.position)?, second.element.checked_sub(first.element)?),
+        (1, _) => (second.step, second.stride),
+        (_, 1) => (first.step, first.stride),
+        _ if (first.step, first.stride) == (second.step, second.stride) => (first.step, first.stride),
+        _ => return None,
+    };
+    let goes_on = step > 0
+        && stride > 0
+        && second.position == first.position + first.length * step
+        && second.element == first.element + first.length * stride;
+    goes_on.then_some(Row { step, stride, length: first.length + second.length, ..first })
+}
+
+/// Gathers rows, in their order, into as few rectangles as one pass finds.
+pub fn rectangles(rows: impl IntoIterator<Item = Row>) -> Vec<Rectangle> {
+    let mut rectangles: Vec<Rectangle> = Vec::new();
+    for row in join(rows) {
+        if let Some(last) = rectangles.last_mut()
+            && (last.row.step, last.row.stride, last.row.length) == (row.step, row.stride, row.length)
+            && row.position > last.row.position
+            && row.element > last.row.element
+        {
+            if last.rows == 1 {
+                (last.row_step, last.row_stride) = (row.position - last.row.position, row.element - last.row.element);
+            }
+            let next = (last.row.position + last.rows * last.row_step, last.row.element + last.rows * last.row_stride);
+            if next == (row.position, row.element) {
+                last.rows += 1;
+                continue;
+            }
+        }
+        rectangles.push(Rectangle { row, rows: 1, row_step: 0, row_stride: 0 });
+    }
+    rectangles
 }
 
 /// Returns codes that are congruent to `codes` modulo t and of size below t: nearly always those codes themselves.
@@ -161,18 +264,52 @@ mod tests {
         }
 
         #[test]
-        fn rows_are_moved_number_by_number(row in (0usize..9, 1usize..4, 0usize..9, 1usize..4, 0usize..20)) {
+        fn rectangles_are_moved_number_by_number(
+            row in (0usize..9, 1usize..4, 0usize..9, 1usize..4, 0usize..20),
+            (rows, row_step, row_stride) in (1usize..4, 1usize..70, 1usize..70),
+        ) {
             let (position, step, element, stride, length) = row;
             let row = Row { position, step, element, stride, length };
-            let tensor: Vec<i32> = (1..100).map(|i| if i % 3 == 0 { -i } else { i }).collect();
-            let modulo = |element: usize| i64::from(tensor[element]).rem_euclid(1000) as u64;
-            let (mut numbers, mut expected) = (vec![0; 100], vec![0; 100]);
-            row.pack(&tensor, 1000, &mut numbers);
-            row.positions().zip(row.elements()).for_each(|(position, element)| expected[position] = modulo(element));
+            let rectangle = Rectangle { row, rows, row_step, row_stride };
+            let tensor: Vec<i32> = (1..300).map(|i| if i % 3 == 0 { -i } else { i }).collect();
+            let modulo = |element: usize| i64::from(tensor[element]).rem_euclid(1000);
+            let pairs: Vec<(usize, usize)> =
+                rectangle.list().flat_map(|row| row.positions().zip(row.elements())).collect();
+
+            let (mut numbers, mut expected) = (vec![0; 300], vec![0; 300]);
+            rectangle.pack(&tensor, 1000, &mut numbers);
+            pairs.iter().for_each(|&(position, element)| expected[position] = modulo(element) as u64);
             prop_assert_eq!(&numbers, &expected);
-            let mut gathered = Vec::new();
-            row.run().gather(&numbers, &mut gathered);
-            prop_assert_eq!(gathered, row.elements().map(modulo).collect::<Vec<_>>());
+
+            let (mut sums, mut expected) = (vec![999; 300], vec![999; 300]);
+            rectangle.add(&numbers, 1000, &mut sums);
+            for &(position, element) in &pairs {
+                expected[element] = (expected[element] + numbers[position] as i64) % 1000;
+            }
+            prop_assert_eq!(sums, expected);
+
+            let mut listed = Vec::new();
+            rectangle.list().for_each(|row| row.run().gather(&numbers, &mut listed));
+            prop_assert_eq!(&listed, &pairs.iter().map(|&(position, _)| numbers[position]).collect::<Vec<_>>());
+            let (mut placed, mut expected) = (vec![0; 300], vec![0; 300]);
+            let mut rest = &listed[..];
+            rectangle.place(&mut rest, &mut placed);
+            pairs.iter().zip(&listed).for_each(|(&(_, element), &number)| expected[element] = number as i64);
+            prop_assert_eq!(placed, expected);
+            prop_assert!(rest.is_empty());
+        }
+
+        #[test]
+        fn rectangles_keep_numbers_and_their_order(
+            rows in prop::collection::vec((0usize..30, 1usize..4, 0usize..30, 1usize..4, 0usize..4), 0..30)
+        ) {
+            let row = |(position, step, element, stride, length)| Row { position, step, element, stride, length };
+            let rows: Vec<Row> = rows.into_iter().map(row).collect();
+            let pairs = |rows: &[Row]| -> Vec<(usize, usize)> {
+                rows.iter().flat_map(|row| row.positions().zip(row.elements())).collect()
+            };
+            let listed: Vec<Row> = rectangles(rows.clone()).iter().flat_map(Rectangle::list).collect();
+            prop_assert_eq!(pairs(&listed), pairs(&rows));
         }
 
         #[test]
@@ -186,7 +323,7 @@ mod tests {
         fn codes_are_packed_modulo_t(t in 2u64..40, code in -128i32..128) {
             let row = Row { position: 1, step: 2, element: 0, stride: 1, length: 1 };
             let mut numbers = [0; 2];
-            row.pack(&reduce_codes(&[code], t), t, &mut numbers);
+            rectangles([row])[0].pack(&reduce_codes(&[code], t), t, &mut numbers);
             prop_assert_eq!(numbers, [0, i64::from(code).rem_euclid(t as i64) as u64]);
         }
     }

@@ -123,6 +123,7 @@ impl<'a> Inference<'a> {
         let checked = stage(client, index);
         let CheckedStage { stage, layout, .. } = checked;
         let (context, secret) = (client.contexts.stage(index), &client.secrets[stage.key_set]);
+        let moves = &client.moves[index];
         let (_, tensor) = self.values.read(stage.layer.input);
         let codes = eval::quantize(&stage.layer.quantizer, &tensor);
         let mut seed = [0; 32];
@@ -137,13 +138,13 @@ impl<'a> Inference<'a> {
         for input in 0..layout.inputs() {
             match encoder(context, layout) {
                 Some(encoder) => {
-                    layout.pack_input(input, &reduced, t, &mut slots);
+                    moves.pack(input, &reduced, t, &mut slots);
                     encoder.encode_into(&slots, &mut plaintext);
                 }
-                None => plaintext.set(context, |coefficients| layout.pack_input(input, &reduced, t, coefficients)),
+                None => plaintext.set(context, |coefficients| moves.pack(input, &reduced, t, coefficients)),
             }
             encryption.encrypt(&plaintext, seed, input as u64, rng, &mut ciphertext);
-            request::append(&mut bytes, context, &ciphertext, &layout.sent_runs(input));
+            request::append(&mut bytes, context, &ciphertext, moves.sent(input));
         }
         self.awaited = Some(index);
         self.records.push(StageRecord {
@@ -162,6 +163,7 @@ impl<'a> Inference<'a> {
         let checked = stage(client, index);
         let CheckedStage { stage, layout, .. } = checked;
         let (context, key) = (client.contexts.stage(index), &client.reply_keys[index]);
+        let moves = &client.moves[index];
         let t = context.plaintext_modulus();
         let mut accumulators = vec![0; stage.layer.operator.output_shape().iter().product()];
         let mut results = Zeroizing::new(Vec::new());
@@ -170,20 +172,22 @@ impl<'a> Inference<'a> {
         let mut reader = opened.map_err(Error::message(Kind::Reply))?;
         let mut reply = Zeroizing::new(Reply::empty());
         for output in 0..layout.outputs() {
-            let returned = reader.next(&mut reply).map_err(Error::message(Kind::Reply))?;
+            let returned = moves.returned(output);
+            let count = returned.iter().map(|run| run.length).sum();
+            reader.next(count, &mut reply).map_err(Error::message(Kind::Reply))?;
             if client.watch.budgets {
                 let begun = Instant::now();
                 let measured = measured_reply_budget_bits(context, key, &reply, &layout.returned(output));
                 budget_bits = Some(budget_bits.map_or(measured, |smallest| smallest.min(measured)));
                 measuring += begun.elapsed();
             }
-            decrypt_reply_into(context, key, &mut reply, &returned, &mut results);
+            decrypt_reply_into(context, key, &mut reply, returned, &mut results);
             if let Some(encoder) = encoder(context, layout) {
                 // c0 and c1 s are not needed any more.
                 encoder.decode_into(&mut results, &mut reply.c0);
                 std::mem::swap(&mut *results, &mut reply.c0);
             }
-            layout.unpack_output(output, &results, t, &mut accumulators);
+            moves.unpack(output, &results, t, &mut accumulators);
         }
         lift_channels(&mut accumulators, t, &stage.layer.output_ranges);
         Ok(Received { accumulators, budget_bits, measuring })

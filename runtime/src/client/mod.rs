@@ -10,6 +10,7 @@ mod record;
 use std::sync::Arc;
 
 use chococ_plans::check::{CheckedPlan, CheckedStage};
+use chococ_plans::packing::moves::Moves;
 use rand::CryptoRng;
 
 use crate::bfv::keys::{ReplyKey, SecretKey};
@@ -31,6 +32,8 @@ pub struct Client {
     secrets: Vec<SecretKey>,
     /// One a server stage.
     reply_keys: Vec<ReplyKey>,
+    /// One a server stage.
+    moves: Vec<Moves>,
     watch: Watch,
 }
 
@@ -49,8 +52,9 @@ impl Client {
             ReplyKey::new(contexts.stage(index), &secrets[checked.stage.key_set])
         };
         let reply_keys = stages.map(reply_key).collect();
+        let moves = plan.server_stages().map(|checked| Moves::new(checked.layout)).collect();
         let fingerprint = fingerprint(&plan);
-        Ok(Client { plan, fingerprint, contexts, secrets, reply_keys, watch: Watch::default() })
+        Ok(Client { plan, fingerprint, contexts, secrets, reply_keys, moves, watch: Watch::default() })
     }
 
     /// Sets what later inferences record beside times and sizes.

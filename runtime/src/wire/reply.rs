@@ -3,7 +3,6 @@
 //! c1 travels in evaluation form, as an expanded seed does.
 
 use chococ_plans::check::CheckedStage;
-use chococ_plans::packing::row::Run;
 use chococ_plans::params::{StageParameters, bits_of};
 
 use super::header::{Address, Kind, MessageError};
@@ -41,8 +40,9 @@ pub fn read<'a>(
     let mut reader = Reader::open(stage, index, plan, bytes)?;
     Ok((0..stage.layout.outputs()).map(move |item| {
         let mut reply = Reply::empty();
-        reader.next(&mut reply)?;
-        Ok((reply, stage.layout.returned(item)))
+        let returned = stage.layout.returned(item);
+        reader.next(returned.len(), &mut reply)?;
+        Ok((reply, returned))
     }))
 }
 
@@ -69,21 +69,19 @@ impl<'a> Reader<'a> {
         Ok(Reader { stage, rest, item: 0 })
     }
 
-    /// Reads the next ciphertext, of as many as the stage has outputs; returns the coefficients that its c0 holds.
+    /// Reads the next ciphertext, of as many as the stage has outputs, given how many coefficients its c0 holds.
     ///
     /// # Errors
     /// [`MessageError`]: there are bits set between its parts, or a number is no residue.
-    pub fn next(&mut self, reply: &mut Reply) -> Result<Vec<Run>, MessageError> {
+    pub fn next(&mut self, returned: usize, reply: &mut Reply) -> Result<(), MessageError> {
         let parameters = self.stage.parameters;
         let StageParameters { reply_modulus, reply_dropped_bits: dropped, .. } = parameters.stage;
         let bits = bits_of(reply_modulus);
-        let returned = self.stage.layout.returned_runs(self.item);
-        let count = returned.iter().map(|run| run.length).sum();
-        packing::take_into(&mut self.rest, count, bits - dropped, self.item, &mut reply.c0)?;
+        packing::take_into(&mut self.rest, returned, bits - dropped, self.item, &mut reply.c0)?;
         packing::below(&reply.c0, ((reply_modulus - 1) >> dropped) + 1, self.item)?;
         packing::take_into(&mut self.rest, parameters.keys.ring_degree, bits, self.item, &mut reply.c1)?;
         packing::below(&reply.c1, reply_modulus, self.item)?;
         self.item += 1;
-        Ok(returned)
+        Ok(())
     }
 }

@@ -46,7 +46,7 @@ impl Layout {
     pub fn bias(&self, output: usize, bias: &[i64], plaintext_modulus: u64) -> Vec<u64> {
         let mut coefficients = vec![0; self.ring_degree];
         let pixels = self.windows.output[0] * self.windows.output[1];
-        for row in self.result_rows(output) {
+        for row in self.output_rows(output) {
             let bias = bias[row.element / pixels].rem_euclid(plaintext_modulus as i64) as u64;
             row.positions().for_each(|position| coefficients[position] = bias);
         }

@@ -5,7 +5,7 @@ use crate::packing::CoefficientPacking;
 use crate::packing::coefficients::tiles::{PixelRow, Tiles};
 use crate::packing::layout::lift_channels;
 use crate::packing::misfit::Misfit;
-use crate::packing::row::{Row, Run, push_row, reduce_codes};
+use crate::packing::row::{Row, Run, rectangles, reduce_codes};
 use crate::packing::windows::Windows;
 
 /// Where every number of one stage sits, for one ring degree.
@@ -125,20 +125,15 @@ impl Layout {
         let codes = reduce_codes(codes, plaintext_modulus);
         let packed = (0..self.inputs()).map(|input| {
             let mut coefficients = vec![0; self.ring_degree];
-            self.pack_input(input, &codes, plaintext_modulus, &mut coefficients);
+            let rectangles = rectangles(self.input_rows(input));
+            rectangles.iter().for_each(|rectangle| rectangle.pack(&codes, plaintext_modulus, &mut coefficients));
             coefficients
         });
         packed.collect()
     }
 
-    /// Puts codes of the input tensor, of size below t, as numbers modulo t into the N coefficients of one input.
-    pub fn pack_input(&self, input: usize, codes: &[i32], plaintext_modulus: u64, coefficients: &mut [u64]) {
-        coefficients.fill(0);
-        self.input_rows(input).into_iter().for_each(|row| row.pack(codes, plaintext_modulus, coefficients));
-    }
-
     /// The pixels of an input, and where they come from.
-    fn input_rows(&self, input: usize) -> Vec<Row> {
+    pub(crate) fn input_rows(&self, input: usize) -> Vec<Row> {
         let (tile_group, channel_group) = (input / self.channel_groups(), input % self.channel_groups());
         let phases = self.windows.phase_count();
         let [vertical, horizontal] = self.windows.strides;
@@ -169,14 +164,13 @@ impl Layout {
                 let (y, x) = (y * vertical + top, x * horizontal + left);
                 // The last row or column of a phase may lie beyond the image.
                 if y < height && x < width {
-                    let row = Row {
+                    rows.push(Row {
                         position: cell * interleave + number,
                         step: interleave,
                         element: (image * height + y) * width + x,
                         stride: horizontal,
                         length: length.min((width - x).div_ceil(horizontal)),
-                    };
-                    push_row(&mut rows, row);
+                    });
                 }
             }
         }
@@ -218,7 +212,7 @@ impl Layout {
     }
 
     /// The results in an output, and where they go, in the order in which they travel.
-    pub fn result_rows(&self, output: usize) -> Vec<Row> {
+    pub fn output_rows(&self, output: usize) -> Vec<Row> {
         let (tile_group, output_group) = (output / self.output_groups(), output % self.output_groups());
         let CoefficientPacking { interleave, merge, .. } = self.packing;
         let [height, width] = self.windows.output;
@@ -241,7 +235,7 @@ impl Layout {
 
     /// The coefficients of an output that are results, in the order in which they travel.
     pub fn returned(&self, output: usize) -> Vec<usize> {
-        self.result_rows(output).into_iter().flat_map(Row::positions).collect()
+        self.output_rows(output).into_iter().flat_map(Row::positions).collect()
     }
 
     /// Reads results, listed as [`returned`](Self::returned) lists their positions, each as the one number of its
@@ -251,20 +245,12 @@ impl Layout {
     pub fn unpack(&self, outputs: &[Vec<u64>], plaintext_modulus: u64, ranges: &[(i64, i64)]) -> Vec<i64> {
         let pixels = self.windows.output[0] * self.windows.output[1];
         let mut sums = vec![0; self.channels_out * pixels];
-        outputs.iter().enumerate().for_each(|(output, values)| self.unpack_output(output, values, &mut sums));
+        for (output, mut values) in outputs.iter().map(Vec::as_slice).enumerate() {
+            let rectangles = rectangles(self.output_rows(output));
+            rectangles.iter().for_each(|rectangle| rectangle.place(&mut values, &mut sums));
+        }
         lift_channels(&mut sums, plaintext_modulus, ranges);
         sums
-    }
-
-    /// Puts the results of one output into the tensor, modulo t.
-    pub fn unpack_output(&self, output: usize, values: &[u64], sums: &mut [i64]) {
-        let mut rest = values;
-        for row in self.result_rows(output) {
-            let (values, behind) = rest.split_at(row.length);
-            let sums = &mut sums[row.element..][..row.length];
-            sums.iter_mut().zip(values).for_each(|(sum, &value)| *sum = value as i64);
-            rest = behind;
-        }
     }
 }
 

@@ -1,11 +1,9 @@
 //! Packs codes into slots, and unpacks the sums that come back: all that the client needs of a packing.
 
-use multiversion::multiversion;
-
 use crate::op::Linear;
 use crate::packing::layout::lift_channels;
 use crate::packing::misfit::Misfit;
-use crate::packing::row::{Row, push_row, reduce_codes};
+use crate::packing::row::{Row, rectangles, reduce_codes};
 use crate::packing::slots::grid::Grid;
 use crate::packing::slots::placement::Placement;
 use crate::packing::{Alignment, SlotPacking, TapOrder};
@@ -70,16 +68,11 @@ impl Layout {
         let codes = reduce_codes(codes, plaintext_modulus);
         let packed = (0..self.placement.inputs).map(|ciphertext| {
             let mut slots = vec![0; 2 * self.row_length];
-            self.pack_input(ciphertext, &codes, plaintext_modulus, &mut slots);
+            let rectangles = rectangles(self.input_rows(ciphertext));
+            rectangles.iter().for_each(|rectangle| rectangle.pack(&codes, plaintext_modulus, &mut slots));
             slots
         });
         packed.collect()
-    }
-
-    /// Puts codes of the input tensor, of size below t, as numbers modulo t into the N slots of one input.
-    pub fn pack_input(&self, ciphertext: usize, codes: &[i32], plaintext_modulus: u64, slots: &mut [u64]) {
-        slots.fill(0);
-        self.input_rows(ciphertext).into_iter().for_each(|row| row.pack(codes, plaintext_modulus, slots));
     }
 
     /// Adds up what arrived in the slots of the output ciphertexts, and reads each sum as the one number of its
@@ -90,22 +83,15 @@ impl Layout {
         let pixels = self.grid.output[0] * self.grid.output[1];
         let mut sums = vec![0; self.placement.channels_out * pixels];
         for (ciphertext, slots) in slots.iter().enumerate() {
-            self.unpack_output(ciphertext, slots, plaintext_modulus, &mut sums);
+            let rectangles = rectangles(self.output_rows(ciphertext));
+            rectangles.iter().for_each(|rectangle| rectangle.add(slots, plaintext_modulus, &mut sums));
         }
         lift_channels(&mut sums, plaintext_modulus, ranges);
         sums
     }
 
-    /// Adds what arrived in the slots of one output to the tensor, modulo t.
-    pub fn unpack_output(&self, ciphertext: usize, slots: &[u64], plaintext_modulus: u64, sums: &mut [i64]) {
-        for row in self.output_rows(ciphertext) {
-            let (sums, parts) = (&mut sums[row.element..][..row.length], &slots[row.position..][..row.length]);
-            add(parts, plaintext_modulus, sums);
-        }
-    }
-
     /// The pixels in the slots of an input ciphertext, and where they come from.
-    fn input_rows(&self, ciphertext: usize) -> Vec<Row> {
+    pub(crate) fn input_rows(&self, ciphertext: usize) -> Vec<Row> {
         let phases = self.grid.phase_count();
         let [vertical, horizontal] = self.grid.strides;
         let (height, width) = match &self.operator {
@@ -121,14 +107,13 @@ impl Layout {
                 continue;
             }
             for (y, source_y) in (top..height).step_by(vertical).enumerate() {
-                let row = Row {
+                rows.push(Row {
                     position: first + self.grid.cell(y, 0),
                     step: 1,
                     element: (image * height + source_y) * width + left,
                     stride: horizontal,
                     length: (width - left).div_ceil(horizontal),
-                };
-                push_row(&mut rows, row);
+                });
             }
         }
         rows
@@ -144,7 +129,7 @@ impl Layout {
             for y in 0..height {
                 let position = first + self.grid.cell(y, 0);
                 let element = (channel * height + y) * width;
-                push_row(&mut rows, Row { position, step: 1, element, stride: 1, length: width });
+                rows.push(Row { position, step: 1, element, stride: 1, length: width });
             }
         }
         rows
@@ -160,14 +145,5 @@ impl Layout {
     pub(crate) fn columns(&self) -> impl Iterator<Item = (usize, usize)> + use<> {
         let columns = self.placement.columns;
         (0..2).flat_map(move |row| (0..columns).map(move |column| (row, column)))
-    }
-}
-
-/// Adds parts, each below t, to sums modulo t: a sum of two, reduced, stays below t.
-#[multiversion(targets("x86_64+avx512f+avx512dq+avx512vl", "x86_64+avx2"))]
-fn add(parts: &[u64], plaintext_modulus: u64, sums: &mut [i64]) {
-    for (sum, &part) in sums.iter_mut().zip(parts) {
-        let added = *sum + part as i64;
-        *sum = if added >= plaintext_modulus as i64 { added - plaintext_modulus as i64 } else { added };
     }
 }
