@@ -11,14 +11,14 @@
 //! - [`reference`](mod@reference): the same plan without encryption, for comparison
 //!
 //! ```no_run
-//! # use chococ_runtime::{Client, Server, Turn};
+//! # use chococ_runtime::{ChaCha20, Client, Server, Turn};
 //! # fn run(plan: &std::path::Path, input: &[f32]) -> Result<Vec<f32>, Box<dyn std::error::Error>> {
 //! use chococ_plans::file;
 //!
 //! let checked = std::sync::Arc::new(file::read_plan(plan)?);
 //! let server = Server::new(checked.clone(), &file::read_weights(plan, checked.plan())?, &|_, _| {})?;
 //!
-//! let mut rng = rand::rng();
+//! let mut rng: ChaCha20 = rand::make_rng();
 //! let client = Client::new(checked, &mut rng)?;
 //! let session = server.session(&client.galois_keys(&mut rng))?;
 //!
@@ -45,4 +45,5 @@ pub mod wire;
 
 pub use client::{Client, Inference, Turn};
 pub use error::Error;
+pub use math::chacha::ChaCha20;
 pub use server::{Server, Session};

@@ -1,7 +1,7 @@
 //! Ciphertexts: as the server computes with them, as the client sends them, as a reply comes back.
 
 use super::context::Context;
-use crate::math::expand::Expansion;
+use crate::math::chacha::ChaCha20;
 use crate::math::poly::{Coefficients, Evaluations, Poly};
 
 /// Expands to uniform polynomials. Two encryptions never share a seed *and* a stream: their difference would be the
@@ -66,6 +66,6 @@ pub(super) fn expand_uniform(context: &Context, residues: usize, seed: Seed, str
 }
 
 /// Opens a seed's stream at its start.
-pub(super) fn uniform_stream(seed: Seed, stream: u64) -> Expansion {
-    Expansion::new(seed, stream)
+pub(super) fn uniform_stream(seed: Seed, stream: u64) -> ChaCha20 {
+    ChaCha20::new(seed, stream)
 }

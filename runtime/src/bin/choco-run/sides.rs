@@ -3,12 +3,11 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use chacha20::ChaCha20Rng;
 use chococ_plans::check::CheckedPlan;
 use chococ_plans::file::{read_plan, read_weights};
 use chococ_plans::weights::Weights;
 use chococ_runtime::client::{StageRecord, Watch};
-use chococ_runtime::{Client, Server, Session, Turn};
+use chococ_runtime::{ChaCha20, Client, Server, Session, Turn};
 use indicatif::{ProgressBar, ProgressStyle};
 use rand::SeedableRng;
 
@@ -35,13 +34,13 @@ impl Common {
     }
 
     /// Where randomness comes from: the operating system, unless a seed was given.
-    pub fn rng(&self) -> ChaCha20Rng {
+    pub fn rng(&self) -> ChaCha20 {
         match self.seed {
             Some(seed) => {
                 tell("note: `--seed` makes keys that anyone can compute: for tests only\n");
-                ChaCha20Rng::seed_from_u64(seed)
+                ChaCha20::seed_from_u64(seed)
             }
-            None => ChaCha20Rng::from_rng(&mut rand::rng()),
+            None => rand::make_rng(),
         }
     }
 }
@@ -72,7 +71,7 @@ pub struct Inferred {
 
 impl Sides {
     /// Prepares weights and keys.
-    pub fn new(loaded: &Loaded, watch: Watch, rng: &mut ChaCha20Rng) -> Result<Sides, Failure> {
+    pub fn new(loaded: &Loaded, watch: Watch, rng: &mut ChaCha20) -> Result<Sides, Failure> {
         let bar = progress("preparing weights", loaded.plan.server_stages().len());
         let server = Server::new(loaded.plan.clone(), &loaded.weights, &|ready, _| bar.set_position(ready as u64))?;
         bar.finish_and_clear();
@@ -83,7 +82,7 @@ impl Sides {
     }
 
     /// Runs one inference, from input to answer.
-    pub fn infer(&self, session: &Session<'_>, input: &[f32], rng: &mut ChaCha20Rng) -> Result<Inferred, Failure> {
+    pub fn infer(&self, session: &Session<'_>, input: &[f32], rng: &mut ChaCha20) -> Result<Inferred, Failure> {
         let mut server = Vec::new();
         let (mut inference, mut turn) = self.client.start(input, rng)?;
         loop {

@@ -1,15 +1,19 @@
-//! Expansion of a public seed: the streams of [`ChaCha20Rng`], word for word, by wider registers where there are any.
+//! ChaCha20 as a generator: the streams of [`ChaCha20Rng`], word for word, by wider registers where there are any.
 
 use std::convert::Infallible;
 
 use chacha20::ChaCha20Rng;
 use rand::{SeedableRng, TryCryptoRng, TryRng};
+#[cfg(target_arch = "x86_64")]
+use zeroize::{Zeroize, ZeroizeOnDrop};
 
 #[cfg(target_arch = "x86_64")]
 use super::lanes::chacha;
 
-/// A stream of a seed, from its start.
-pub struct Expansion(Source);
+/// A stream of a seed, from its start: as hard to foretell as the seed is.
+///
+/// It serves for all that client and server draw, public or secret; what it holds is wiped when it is dropped.
+pub struct ChaCha20(Source);
 
 enum Source {
     Portable(Box<ChaCha20Rng>),
@@ -19,6 +23,7 @@ enum Source {
 
 /// Blocks made many at a time.
 #[cfg(target_arch = "x86_64")]
+#[derive(Zeroize, ZeroizeOnDrop)]
 struct Wide {
     key: [u32; 8],
     stream: u64,
@@ -29,7 +34,7 @@ struct Wide {
     used: usize,
 }
 
-impl Expansion {
+impl ChaCha20 {
     /// Opens stream `stream` of a seed.
     pub fn new(seed: [u8; 32], stream: u64) -> Self {
         #[cfg(target_arch = "x86_64")]
@@ -49,7 +54,15 @@ impl Expansion {
     }
 }
 
-impl TryRng for Expansion {
+impl SeedableRng for ChaCha20 {
+    type Seed = [u8; 32];
+
+    fn from_seed(seed: [u8; 32]) -> Self {
+        Self::new(seed, 0)
+    }
+}
+
+impl TryRng for ChaCha20 {
     type Error = Infallible;
 
     fn try_next_u32(&mut self) -> Result<u32, Infallible> {
@@ -77,7 +90,7 @@ impl TryRng for Expansion {
 }
 
 /// As strong as the seed is secret.
-impl TryCryptoRng for Expansion {}
+impl TryCryptoRng for ChaCha20 {}
 
 #[cfg(target_arch = "x86_64")]
 impl Wide {
@@ -115,7 +128,7 @@ mod tests {
             stream: u64,
             lengths in prop::collection::vec(0usize..3000, 1..8),
         ) {
-            let (mut wide, mut portable) = (Expansion::new(seed, stream), Expansion::portable(seed, stream));
+            let (mut wide, mut portable) = (ChaCha20::new(seed, stream), ChaCha20::portable(seed, stream));
             for length in lengths {
                 let (mut found, mut expected) = (vec![0; length], vec![0; length]);
                 wide.fill_bytes(&mut found);
