@@ -14,6 +14,7 @@ pub use linear::{linear_floats, linear_integers};
 use multiversion::multiversion;
 
 use crate::network::{LinearLayer, Quantizer};
+use crate::packing::row::Lift;
 
 /// Turns real numbers into codes: x / scale, rounded half to even, clamped to [low, high].
 ///
@@ -87,6 +88,36 @@ fn scale_into(scale: f32, accumulators: &[i64], real: &mut [f32]) {
     for (real, &accumulator) in real.iter_mut().zip(accumulators) {
         *real = accumulator as f32 * scale;
     }
+}
+
+/// Reads numbers modulo t as the accumulators of their channel's range, in place, and returns what [`dequantize`] makes
+/// of those.
+///
+/// # Panics
+/// As [`dequantize`].
+pub fn dequantize_residues(layer: &LinearLayer, plaintext_modulus: u64, residues: &mut [i64]) -> Vec<f32> {
+    let channels = layer.output_scales.len();
+    assert!(
+        channels > 0 && residues.len().is_multiple_of(channels),
+        "{} residues do not fill {channels} output channels",
+        residues.len()
+    );
+    let mut real = Vec::with_capacity(residues.len());
+    let length = (residues.len() / channels).max(1);
+    let scales = layer.output_ranges.iter().zip(&layer.output_scales);
+    for (residues, (&(low, _), &scale)) in residues.chunks_exact_mut(length).zip(scales) {
+        lift_and_scale(Lift::new(plaintext_modulus, low), scale, residues, &mut real);
+    }
+    real
+}
+
+#[multiversion(targets("x86_64+avx512f+avx512dq+avx512vl", "x86_64+avx2"))]
+fn lift_and_scale(lift: Lift, scale: f32, residues: &mut [i64], real: &mut Vec<f32>) {
+    let scaled = residues.iter_mut().map(|residue| {
+        *residue = lift.apply(*residue);
+        *residue as f32 * scale
+    });
+    real.extend(scaled);
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use crate::op::Linear;
 use crate::packing::misfit::Misfit;
-use crate::packing::row::{Row, Run, join, lift};
+use crate::packing::row::{Lift, Row, Run, join};
 use crate::packing::{Packing, coefficients, slots};
 
 /// A choice of packing, spelled out for one operator and ring degree.
@@ -105,7 +105,10 @@ impl Layout {
 pub fn lift_channels(sums: &mut [i64], plaintext_modulus: u64, ranges: &[(i64, i64)]) {
     let pixels = (sums.len() / ranges.len().max(1)).max(1);
     let channels = sums.chunks_exact_mut(pixels).zip(ranges);
-    channels.for_each(|(channel, &(low, _))| lift(channel, plaintext_modulus, low));
+    for (channel, &(low, _)) in channels {
+        let lift = Lift::new(plaintext_modulus, low);
+        channel.iter_mut().for_each(|sum| *sum = lift.apply(*sum));
+    }
 }
 
 /// All N coefficients: none is without a part in some slot.

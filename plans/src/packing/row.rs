@@ -37,20 +37,6 @@ impl Run {
         (0..self.length).map(move |i| self.position + i * self.step)
     }
 
-    /// Appends the numbers of a ciphertext that stand here.
-    pub fn gather(self, numbers: &[u64], gathered: &mut Vec<u64>) {
-        if self.step == 1 {
-            gathered.extend_from_slice(&numbers[self.position..][..self.length]);
-        } else if self.length > 0 {
-            // One check of the bounds for all.
-            let stretch = &numbers[self.position..][..(self.length - 1) * self.step + 1];
-            let begin = gathered.len();
-            gathered.resize(begin + self.length, 0);
-            let places = gathered[begin..].iter_mut();
-            places.zip(stretch.iter().step_by(self.step)).for_each(|(place, &number)| *place = number);
-        }
-    }
-
     /// Lists positions as runs of neighbours.
     pub fn list(positions: &[usize]) -> Vec<Run> {
         let neighbours = positions.chunk_by(|&position, &next| next == position + 1);
@@ -73,6 +59,22 @@ impl Row {
     pub fn run(self) -> Run {
         Run { position: self.position, step: self.step, length: self.length }
     }
+}
+
+/// Copies the numbers of a ciphertext that stand in runs to places one after the other, as many as they are.
+pub fn gather(numbers: &[u64], runs: &[Run], places: &mut [u64]) {
+    let mut rest = places;
+    for run in runs {
+        let places = rest.split_off_mut(..run.length).expect("there is a place for each number");
+        // One check of the bounds for all.
+        let stretch = &numbers[run.position..][..reach(run.length, run.step)];
+        if run.step == 1 {
+            places.copy_from_slice(stretch);
+        } else {
+            places.iter_mut().zip(stretch.iter().step_by(run.step)).for_each(|(place, &number)| *place = number);
+        }
+    }
+    assert!(rest.is_empty(), "as many places as numbers");
 }
 
 /// Rows alike, at equal distances.
@@ -236,14 +238,27 @@ fn are_below(codes: &[i32], bound: i32) -> bool {
     -bound < lowest && highest < bound
 }
 
-/// Reads numbers modulo t, in place, as those that are congruent to them and lie in the t numbers from `low` on.
-#[multiversion(targets("x86_64+avx512f+avx512dq+avx512vl", "x86_64+avx2"))]
-pub fn lift(numbers: &mut [i64], plaintext_modulus: u64, low: i64) {
-    let modulus = plaintext_modulus as i64;
-    let shift = (-low).rem_euclid(modulus);
-    for number in numbers {
-        let shifted = *number + shift;
-        *number = low + if shifted >= modulus { shifted - modulus } else { shifted };
+/// What reads numbers modulo t as those that are congruent to them and lie in the t numbers from `low` on.
+#[derive(Clone, Copy, Debug)]
+pub struct Lift {
+    modulus: i64,
+    low: i64,
+    /// -low modulo t.
+    shift: i64,
+}
+
+impl Lift {
+    /// For one t and one range.
+    pub fn new(plaintext_modulus: u64, low: i64) -> Lift {
+        let modulus = plaintext_modulus as i64;
+        Lift { modulus, low, shift: (-low).rem_euclid(modulus) }
+    }
+
+    /// Lifts a number in [0, t).
+    #[inline(always)]
+    pub fn apply(self, number: i64) -> i64 {
+        let shifted = number + self.shift;
+        self.low + if shifted >= self.modulus { shifted - self.modulus } else { shifted }
     }
 }
 
@@ -257,10 +272,9 @@ mod tests {
         #[test]
         fn numbers_are_lifted_into_their_range(t in 2u64..1 << 40, low in -(1i64 << 41)..1 << 41, number: u64) {
             let number = (number % t) as i64;
-            let mut lifted = [number];
-            lift(&mut lifted, t, low);
-            prop_assert!((low..low + t as i64).contains(&lifted[0]));
-            prop_assert_eq!((lifted[0] - number).rem_euclid(t as i64), 0);
+            let lifted = Lift::new(t, low).apply(number);
+            prop_assert!((low..low + t as i64).contains(&lifted));
+            prop_assert_eq!((lifted - number).rem_euclid(t as i64), 0);
         }
 
         #[test]
@@ -288,8 +302,9 @@ mod tests {
             }
             prop_assert_eq!(sums, expected);
 
-            let mut listed = Vec::new();
-            rectangle.list().for_each(|row| row.run().gather(&numbers, &mut listed));
+            let runs: Vec<Run> = rectangle.list().map(Row::run).collect();
+            let mut listed = vec![0; pairs.len()];
+            gather(&numbers, &runs, &mut listed);
             prop_assert_eq!(&listed, &pairs.iter().map(|&(position, _)| numbers[position]).collect::<Vec<_>>());
             let (mut placed, mut expected) = (vec![0; 300], vec![0; 300]);
             let mut rest = &listed[..];

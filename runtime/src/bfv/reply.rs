@@ -12,7 +12,7 @@ use super::vectorized::vectorized;
 use crate::math::modulus::Modulus;
 use crate::math::poly::{Coefficients, Poly};
 use crate::math::vector;
-use chococ_plans::packing::row::Run;
+use chococ_plans::packing::row::{Run, gather};
 use zeroize::{Zeroize, Zeroizing};
 
 /// A ciphertext over the prime p of the replies.
@@ -135,10 +135,12 @@ fn phase(context: &Context, key: &ReplyKey, reply: &mut Reply, returned: &[Run],
     let dropped = context.parameters().stage.reply_dropped_bits;
     let (modulus, ntt) = context.reply();
     ntt.inverse_of_product(&mut reply.c1, key.evaluations());
-    words.clear();
     match returned {
         [all] if all.length == reply.c1.len() => std::mem::swap(words, &mut reply.c1),
-        _ => returned.iter().for_each(|run| run.gather(&reply.c1, words)),
+        _ => {
+            words.resize(reply.c0.len(), 0);
+            gather(&reply.c1, returned, words);
+        }
     }
     add_upper(modulus.value(), dropped, &reply.c0, words);
 }

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use chococ_plans::check::CheckedStage;
 use chococ_plans::eval;
-use chococ_plans::packing::layout::{Layout, lift_channels};
+use chococ_plans::packing::layout::Layout;
 use chococ_plans::packing::row::reduce_codes;
 use chococ_plans::plan::Stage;
 use rand::CryptoRng;
@@ -73,13 +73,13 @@ impl<'a> Inference<'a> {
     pub fn resume(&mut self, reply: &[u8], rng: &mut impl CryptoRng) -> Result<Turn, Error> {
         let index = self.awaited.ok_or(Error::Ended)?;
         let begun = Instant::now();
-        let Received { accumulators, budget_bits, measuring } = self.receive(index, reply)?;
+        let Received { accumulators, real, budget_bits, measuring } = self.receive(index, reply)?;
         self.awaited = None;
         let record = &mut self.records[index];
         record.bytes_down = reply.len();
         record.budget_bits = budget_bits;
         let layer = &stage(self.client, index).stage.layer;
-        self.values.define(layer.output, layer.operator.output_shape(), eval::dequantize(layer, &accumulators));
+        self.values.define(layer.output, layer.operator.output_shape(), real);
         if self.client.watch.integers {
             record.accumulators = accumulators;
         }
@@ -189,8 +189,8 @@ impl<'a> Inference<'a> {
             }
             moves.unpack(output, &results, t, &mut accumulators);
         }
-        lift_channels(&mut accumulators, t, &stage.layer.output_ranges);
-        Ok(Received { accumulators, budget_bits, measuring })
+        let real = eval::dequantize_residues(&stage.layer, t, &mut accumulators);
+        Ok(Received { accumulators, real, budget_bits, measuring })
     }
 }
 
@@ -207,6 +207,8 @@ fn encoder<'a>(context: &'a Context, layout: &Layout) -> Option<&'a Encoder> {
 /// A reply, decrypted.
 struct Received {
     accumulators: Vec<i64>,
+    /// What they stand for.
+    real: Vec<f32>,
     /// The smallest budget of its ciphertexts, if it is watched.
     budget_bits: Option<f64>,
     /// Time that measuring took: no part of the client's work.

@@ -41,17 +41,36 @@ fn pack_each(words: &[u64], width: u32, bytes: &mut [u8]) {
     rest[..last].copy_from_slice(&waiting.to_le_bytes()[..last]);
 }
 
-/// Fills `words` from bits that [`pack`] wrote, all of `bytes`; false when the padding is not zero.
-pub fn unpack(bytes: &[u8], width: u32, words: &mut [u64]) -> bool {
-    #[cfg(target_arch = "x86_64")]
-    if vbmi::is_available(width) {
-        let done = vbmi::unpack(bytes, width, words);
-        return unpack_each(&bytes[done / 8 * width as usize..], width, &mut words[done..]);
-    }
-    unpack_each(bytes, width, words)
+/// Why bits are not those of a list of numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Misread {
+    /// There are ones behind the last number.
+    Padding,
+    /// A number is not below the bound.
+    Bound,
 }
 
-/// As [`unpack`], one by one.
+/// Fills `words` from bits that [`pack`] wrote, all of `bytes`; each number must be below `bound`.
+///
+/// Whatever numbers there are, it takes the same time.
+///
+/// # Errors
+/// [`Misread`]; `words` are of no use then.
+pub fn unpack(bytes: &[u8], width: u32, bound: u64, words: &mut [u64]) -> Result<(), Misread> {
+    let (mut done, mut largest) = (0, 0);
+    #[cfg(target_arch = "x86_64")]
+    if vbmi::is_available(width) {
+        (done, largest) = vbmi::unpack(bytes, width, words);
+    }
+    let rest = &mut words[done..];
+    if !unpack_each(&bytes[done / 8 * width as usize..], width, rest) {
+        return Err(Misread::Padding);
+    }
+    let largest = rest.iter().fold(largest, |largest, &word| largest.max(word));
+    if largest < bound { Ok(()) } else { Err(Misread::Bound) }
+}
+
+/// Unpacks one by one; false when the padding is not zero.
 fn unpack_each(bytes: &[u8], width: u32, words: &mut [u64]) -> bool {
     let mask = (1u64 << width) - 1;
     let mut rest = bytes;
@@ -113,10 +132,15 @@ mod tests {
                 pack(&words, width, &mut bytes);
                 prop_assert_eq!(&bytes[..expected.len()], &expected);
             }
-            for unpack in [unpack, unpack_each] {
-                let mut back = vec![0; words.len()];
-                prop_assert!(unpack(&expected, width, &mut back));
-                prop_assert_eq!(&back, &words);
+            let mut back = vec![0; words.len()];
+            prop_assert!(unpack_each(&expected, width, &mut back));
+            prop_assert_eq!(&back, &words);
+            back.fill(0);
+            let largest = words.iter().copied().max().unwrap_or(0);
+            prop_assert_eq!(unpack(&expected, width, largest + 1, &mut back), Ok(()));
+            prop_assert_eq!(&back, &words);
+            if !words.is_empty() {
+                prop_assert_eq!(unpack(&expected, width, largest, &mut back), Err(Misread::Bound));
             }
         }
     }

@@ -5,7 +5,7 @@ use std::convert::Infallible;
 use chacha20::ChaCha20Rng;
 use rand::{SeedableRng, TryCryptoRng, TryRng};
 #[cfg(target_arch = "x86_64")]
-use zeroize::{Zeroize, ZeroizeOnDrop};
+use zeroize::Zeroize;
 
 #[cfg(target_arch = "x86_64")]
 use super::lanes::chacha;
@@ -23,7 +23,6 @@ enum Source {
 
 /// Blocks made many at a time.
 #[cfg(target_arch = "x86_64")]
-#[derive(Zeroize, ZeroizeOnDrop)]
 struct Wide {
     key: [u32; 8],
     stream: u64,
@@ -91,6 +90,14 @@ impl TryRng for ChaCha20 {
 
 /// As strong as the seed is secret.
 impl TryCryptoRng for ChaCha20 {}
+
+#[cfg(target_arch = "x86_64")]
+impl Drop for Wide {
+    fn drop(&mut self) {
+        self.key.as_mut_slice().zeroize();
+        self.buffer.as_mut_slice().zeroize();
+    }
+}
 
 #[cfg(target_arch = "x86_64")]
 impl Wide {

@@ -4,9 +4,8 @@ use chococ_plans::cost::packed_bytes;
 use chococ_plans::params::bits_of;
 
 use super::header::MessageError;
-use crate::math::bits;
+use crate::math::bits::{self, Misread};
 use crate::math::poly::{Poly, Ring};
-use crate::math::vector;
 
 /// Appends a polynomial over the first primes of `ring`, residue by residue.
 pub(super) fn append_poly<F>(bytes: &mut Vec<u8>, ring: &Ring, poly: &Poly<F>) {
@@ -26,43 +25,38 @@ pub(super) fn take_poly<F>(
 ) -> Result<Poly<F>, MessageError> {
     let mut words = Vec::with_capacity(ring.ring_degree() * residues);
     for modulus in &ring.moduli()[..residues] {
-        let residue = take(bytes, ring.ring_degree(), bits_of(modulus.value()), item)?;
-        below(&residue, modulus.value(), item)?;
-        words.extend(residue);
+        words.extend(take(bytes, ring.ring_degree(), bits_of(modulus.value()), modulus.value(), item)?);
     }
     Ok(Poly::from_words(ring.ring_degree(), words))
 }
 
-/// Takes `count` numbers of `width` bits off the front of `bytes`, which has at least their length.
-pub(super) fn take(bytes: &mut &[u8], count: usize, width: u32, item: usize) -> Result<Vec<u64>, MessageError> {
-    let mut words = Vec::new();
-    take_into(bytes, count, width, item, &mut words)?;
-    Ok(words)
-}
-
-/// As [`take`], replacing what is in `words`.
-pub(super) fn take_into(
+/// Takes `count` numbers of `width` bits, each below `bound`, off the front of `bytes`, which has at least their length.
+pub(super) fn take(
     bytes: &mut &[u8],
     count: usize,
     width: u32,
+    bound: u64,
     item: usize,
-    words: &mut Vec<u64>,
-) -> Result<(), MessageError> {
-    let packed =
-        bytes.split_off(..packed_bytes(count, width)).expect("the message's length was compared with the plan");
-    words.resize(count, 0);
-    match bits::unpack(packed, width, words) {
-        true => Ok(()),
-        false => Err(MessageError::Padding { item }),
-    }
+) -> Result<Vec<u64>, MessageError> {
+    let mut words = vec![0; count];
+    take_into(bytes, width, bound, item, &mut words)?;
+    Ok(words)
 }
 
-/// Checks that all numbers are below a bound.
-pub(super) fn below(words: &[u64], bound: u64, item: usize) -> Result<(), MessageError> {
-    match vector::are_below(words, bound) {
-        true => Ok(()),
-        false => Err(MessageError::Coefficient { item, bound }),
-    }
+/// As [`take`], as many as there are `words`, into their places.
+pub(super) fn take_into(
+    bytes: &mut &[u8],
+    width: u32,
+    bound: u64,
+    item: usize,
+    words: &mut [u64],
+) -> Result<(), MessageError> {
+    let packed =
+        bytes.split_off(..packed_bytes(words.len(), width)).expect("the message's length was compared with the plan");
+    bits::unpack(packed, width, bound, words).map_err(|misread| match misread {
+        Misread::Padding => MessageError::Padding { item },
+        Misread::Bound => MessageError::Coefficient { item, bound },
+    })
 }
 
 /// Appends words of `width` bits, 1 to 63 (higher bits are 0), and pads to a whole byte.

@@ -77,10 +77,11 @@ impl<'a> Reader<'a> {
         let parameters = self.stage.parameters;
         let StageParameters { reply_modulus, reply_dropped_bits: dropped, .. } = parameters.stage;
         let bits = bits_of(reply_modulus);
-        packing::take_into(&mut self.rest, returned, bits - dropped, self.item, &mut reply.c0)?;
-        packing::below(&reply.c0, ((reply_modulus - 1) >> dropped) + 1, self.item)?;
-        packing::take_into(&mut self.rest, parameters.keys.ring_degree, bits, self.item, &mut reply.c1)?;
-        packing::below(&reply.c1, reply_modulus, self.item)?;
+        let (item, upper_bound) = (self.item, ((reply_modulus - 1) >> dropped) + 1);
+        reply.c0.resize(returned, 0);
+        packing::take_into(&mut self.rest, bits - dropped, upper_bound, item, &mut reply.c0)?;
+        reply.c1.resize(parameters.keys.ring_degree, 0);
+        packing::take_into(&mut self.rest, bits, reply_modulus, item, &mut reply.c1)?;
         self.item += 1;
         Ok(())
     }

@@ -4,7 +4,7 @@
 
 use chococ_plans::check::CheckedStage;
 use chococ_plans::cost::SEED_BYTES;
-use chococ_plans::packing::row::Run;
+use chococ_plans::packing::row::{Run, gather};
 use chococ_plans::params::bits_of;
 
 use super::header::{Address, Kind, MessageError};
@@ -30,15 +30,14 @@ pub fn begin(stage: CheckedStage<'_>, index: usize, plan: [u8; 4], seed: Seed) -
 /// `sent` lists the coefficients that travel; of each, the low bits that a request leaves out are cut off.
 pub fn append(bytes: &mut Vec<u8>, context: &Context, ciphertext: &SeededCiphertext, sent: &[Run]) {
     let dropped = context.parameters().stage.request_dropped_bits;
-    let mut words = Vec::with_capacity(context.ring_degree());
+    let mut words = vec![0; sent.iter().map(|run| run.length).sum()];
     for (residue, modulus) in ciphertext.c0.residues().zip(context.ring().moduli()) {
         let width = bits_of(modulus.value()) - dropped;
         if dropped == 0 && matches!(sent, [all] if all.length == residue.len()) {
             packing::append(bytes, residue, width);
             continue;
         }
-        words.clear();
-        sent.iter().for_each(|run| run.gather(residue, &mut words));
+        gather(residue, sent, &mut words);
         words.iter_mut().for_each(|word| *word >>= dropped);
         packing::append(bytes, &words, width);
     }
@@ -66,8 +65,8 @@ pub fn read(
         let mut c0 = Poly::zero(context.ring_degree(), context.top_level());
         for (residue, modulus) in c0.residues_mut().zip(context.ring().moduli()) {
             let prime = modulus.value();
-            let words = packing::take(&mut rest, sent.len(), bits_of(prime) - dropped, item)?;
-            packing::below(&words, ((prime - 1) >> dropped) + 1, item)?;
+            let bound = ((prime - 1) >> dropped) + 1;
+            let words = packing::take(&mut rest, sent.len(), bits_of(prime) - dropped, bound, item)?;
             for (&position, word) in sent.iter().zip(words) {
                 residue[position] = modulus.reduce((word << dropped) + middle);
             }

@@ -27,11 +27,11 @@ pub(in crate::math) fn pack(words: &[u64], width: u32, bytes: &mut [u8]) -> usiz
     unsafe { pack_eights(words, width, bytes) }
 }
 
-/// Unpacks numbers eight at a time; returns how many.
+/// Unpacks numbers eight at a time; returns how many, and the largest.
 ///
 /// # Panics
 /// When [`is_available`] says no, or `bytes` are fewer than the whole eights of `words` fill.
-pub(in crate::math) fn unpack(bytes: &[u8], width: u32, words: &mut [u64]) -> usize {
+pub(in crate::math) fn unpack(bytes: &[u8], width: u32, words: &mut [u64]) -> (usize, u64) {
     assert!(is_available(width), "this machine lacks AVX-512 VBMI, or the width is out of range");
     // SAFETY: checked above.
     unsafe { unpack_eights(bytes, width, words) }
@@ -77,7 +77,7 @@ fn pack_eights(words: &[u64], width: u32, bytes: &mut [u8]) -> usize {
 }
 
 #[target_feature(enable = "avx512f,avx512bw,avx512vbmi")]
-fn unpack_eights(bytes: &[u8], width: u32, words: &mut [u64]) -> usize {
+fn unpack_eights(bytes: &[u8], width: u32, words: &mut [u64]) -> (usize, u64) {
     let step = width as usize;
     let mut indices = [0u8; 64];
     for (i, lane) in indices.chunks_exact_mut(8).enumerate() {
@@ -87,6 +87,7 @@ fn unpack_eights(bytes: &[u8], width: u32, words: &mut [u64]) -> usize {
     let (shifts, mask) = (first_bits(width), _mm512_set1_epi64((1 << width) - 1));
     // SAFETY: an array of 64 bytes.
     let indices = unsafe { _mm512_loadu_si512(indices.as_ptr().cast()) };
+    let mut largest = _mm512_setzero_si512();
     let (groups, loaded) = (words.len() / 8, u64::MAX >> (64 - step));
     assert!(bytes.len() >= groups * step, "eight numbers of w bits fill w bytes");
     for (eight, from) in words.chunks_exact_mut(8).zip(bytes.chunks_exact(step)) {
@@ -94,8 +95,10 @@ fn unpack_eights(bytes: &[u8], width: u32, words: &mut [u64]) -> usize {
         unsafe {
             let packed = _mm512_maskz_loadu_epi8(loaded, from.as_ptr().cast());
             let lanes = _mm512_srlv_epi64(_mm512_permutexvar_epi8(indices, packed), shifts);
-            _mm512_storeu_si512(eight.as_mut_ptr().cast(), _mm512_and_si512(lanes, mask));
+            let numbers = _mm512_and_si512(lanes, mask);
+            largest = _mm512_max_epu64(largest, numbers);
+            _mm512_storeu_si512(eight.as_mut_ptr().cast(), numbers);
         }
     }
-    8 * groups
+    (8 * groups, _mm512_reduce_max_epu64(largest))
 }

@@ -1,11 +1,13 @@
 //! Measures all that the client does for one inference, against the client of the paper and against no server at all.
 //!
 //! Look at: the two ratios. The first is how many times more work the same client would have in the way of the CHOCO
-//! paper, with rotational redundancy at (8192, {58, 58, 59}) and encryption by a public key, on the same kernels. The
-//! second is how many times longer the whole network takes on the same core in floats, by tract. Everything is measured
+//! paper, with rotational redundancy at (8192, {58, 58, 59}) and encryption by a public key, on the same kernels and
+//! down to the bytes of the messages. The second is how many times longer the whole network takes on the same core in floats, by tract. Everything is measured
 //! in this one run, on one core, the shortest of several inferences each; the link and the server do not count.
 //!
 //! Run: cargo run --release --example client_work -- lenet5_large squeezenet vgg16
+
+mod papers;
 
 use std::error::Error;
 use std::hint::black_box;
@@ -13,24 +15,13 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use chacha20::ChaCha20Rng;
 use chococ_compiler::{CalibrationInputs, Options, compile};
 use chococ_models::{built, built_named};
-use chococ_plans::check::{CheckedPlan, CheckedStage, check};
-use chococ_plans::eval;
+use chococ_plans::check::{CheckedPlan, check};
 use chococ_plans::input::read_samples;
-use chococ_plans::packing::layout::Layout;
-use chococ_plans::packing::{Alignment, Packing, SlotPacking, TapOrder};
-use chococ_plans::params::{KeyParameters, Parameters, StageParameters};
-use chococ_plans::primes::{ntt_primes_below, ntt_primes_from};
 use chococ_plans::weights::Weights;
-use chococ_runtime::bfv::ciphertext::Ciphertext;
-use chococ_runtime::bfv::context::Context;
-use chococ_runtime::bfv::decrypt::decrypt;
-use chococ_runtime::bfv::encrypt::encrypt_public;
-use chococ_runtime::bfv::keys::{PublicKey, SecretKey};
-use chococ_runtime::reference::{Integers, integers};
-use chococ_runtime::{Client, Server, Turn};
+use chococ_runtime::reference::integers;
+use chococ_runtime::{ChaCha20, Client, Server, Turn};
 use comfy_table::{CellAlignment, Table, presets};
 use rand::{Rng, SeedableRng};
 use tract_onnx::prelude::{Framework, InferenceModelExt, IntoRunnable, IntoTValue, Tensor, tvec};
@@ -40,9 +31,6 @@ const RUNS: usize = 9;
 
 /// Images to take the ranges of activations from.
 const CALIBRATION_IMAGES: usize = 100;
-
-/// The paper's ring degree, the bits of its ciphertext primes and of its special prime, and of its plaintext modulus.
-const PAPER: (usize, [u32; 2], u32, u32) = (8192, [58, 58], 59, 23);
 
 fn main() -> ExitCode {
     let mut names: Vec<String> = std::env::args().skip(1).collect();
@@ -98,7 +86,7 @@ fn measure(name: &str) -> Result<Vec<String>, Box<dyn Error>> {
     let expected = integers(&plan, &weights, &input)?;
 
     let ours = ours(&plan, &weights, &input)?;
-    let papers = papers(&plan, &expected.stages)? + ours.clear;
+    let papers = papers::client(&plan, &expected.stages)? + ours.clear;
     let local = local(&network.onnx, network.input_shape, &input)?;
     let ms = |time: Duration| format!("{:.2}", 1e3 * time.as_secs_f64());
     let ratio = |time: Duration| format!("{:.1}", time.as_secs_f64() / ours.all.as_secs_f64());
@@ -115,7 +103,7 @@ struct Ours {
 
 /// Runs an inference, and then the client alone on the same replies again.
 fn ours(plan: &Arc<CheckedPlan>, weights: &Weights, input: &[f32]) -> Result<Ours, Box<dyn Error>> {
-    let mut rng = rand::rng();
+    let mut rng: ChaCha20 = rand::make_rng();
     // Every run draws the same numbers, so that its requests are those that were answered.
     let mut seed = [0; 32];
     rng.fill_bytes(&mut seed);
@@ -124,7 +112,7 @@ fn ours(plan: &Arc<CheckedPlan>, weights: &Weights, input: &[f32]) -> Result<Our
     {
         let server = Server::new(plan.clone(), weights, &|_, _| {})?;
         let session = server.session(&client.galois_keys(&mut rng))?;
-        let mut rng = ChaCha20Rng::from_seed(seed);
+        let mut rng = ChaCha20::from_seed(seed);
         let (mut inference, mut turn) = client.start(input, &mut rng)?;
         while let Turn::Send(request) = turn {
             replies.push(session.answer(&request)?);
@@ -132,7 +120,7 @@ fn ours(plan: &Arc<CheckedPlan>, weights: &Weights, input: &[f32]) -> Result<Our
         }
     }
     let run = || -> Result<Ours, Box<dyn Error>> {
-        let mut rng = ChaCha20Rng::from_seed(seed);
+        let mut rng = ChaCha20::from_seed(seed);
         let begun = Instant::now();
         let (mut inference, _) = client.start(input, &mut rng)?;
         for reply in &replies {
@@ -144,79 +132,6 @@ fn ours(plan: &Arc<CheckedPlan>, weights: &Weights, input: &[f32]) -> Result<Our
     };
     let runs = (0..RUNS).map(|_| run()).collect::<Result<Vec<_>, _>>()?;
     Ok(runs.into_iter().min_by_key(|run| run.all).expect("there are runs"))
-}
-
-/// One stage in the paper's way.
-struct PaperStage<'a> {
-    stage: CheckedStage<'a>,
-    integers: &'a Integers,
-    layout: chococ_plans::packing::slots::layout::Layout,
-    context: Context,
-    secret: SecretKey,
-    public: PublicKey,
-    replies: Vec<Ciphertext>,
-}
-
-/// Takes the same integers through the client of the paper: operators in the clear and the wire are not included.
-fn papers(plan: &CheckedPlan, integers: &[Integers]) -> Result<Duration, Box<dyn Error>> {
-    let stages: Vec<PaperStage<'_>> = plan
-        .server_stages()
-        .zip(integers)
-        .map(|(stage, integers)| paper_stage(stage, integers))
-        .collect::<Result<_, _>>()?;
-    let run = || {
-        let begun = Instant::now();
-        stages.iter().for_each(walk);
-        begun.elapsed()
-    };
-    Ok((0..RUNS).map(|_| run()).min().expect("there are runs"))
-}
-
-fn paper_stage<'a>(stage: CheckedStage<'a>, integers: &'a Integers) -> Result<PaperStage<'a>, Box<dyn Error>> {
-    let (ring_degree, bits, special_bits, plaintext_bits) = PAPER;
-    let layer = &stage.stage.layer;
-    let packing = SlotPacking { alignment: Alignment::Rotational, taps: TapOrder::Inputs, baby_shifts: 1 };
-    let Layout::Slots(layout) = Layout::new(&layer.operator, Packing::Slots(packing), ring_degree)? else {
-        return Err("slots are slots".into());
-    };
-    let primes = |bits| ntt_primes_below(bits, ring_degree);
-    let ciphertext_primes: Vec<u64> = primes(bits[0]).take(bits.len()).collect();
-    let plaintext_modulus = ntt_primes_from(layer.width().max(1 << (plaintext_bits - 1)), ring_degree).next();
-    let keys = KeyParameters {
-        ring_degree,
-        ciphertext_primes,
-        key_switching_prime: primes(special_bits).next(),
-        digit_bits: bits[0],
-    };
-    let stage_parameters = StageParameters {
-        plaintext_modulus: plaintext_modulus.ok_or("primes do not end")?,
-        request_dropped_bits: 0,
-        reply_modulus: primes(30).next().ok_or("there are some")?,
-        reply_dropped_bits: 0,
-    };
-    let context = Context::new(&Parameters { keys, stage: stage_parameters })?;
-    let mut rng = rand::rng();
-    let secret = SecretKey::generate(&context, &mut rng);
-    let public = PublicKey::generate(&context, &secret, &mut rng);
-    // What they decrypt to makes no difference to the work.
-    let encoder = context.encoder().ok_or("the plaintext modulus has a transform")?;
-    let zeros = encoder.encode(&vec![0; ring_degree]);
-    let replies = (0..layout.placement.outputs).map(|_| encrypt_public(&context, &public, &zeros, &mut rng)).collect();
-    Ok(PaperStage { stage, integers, layout, context, secret, public, replies })
-}
-
-/// Quantises, packs, encodes, encrypts; decrypts, decodes, unpacks, scales.
-fn walk(paper: &PaperStage<'_>) {
-    let PaperStage { stage, integers, layout, context, secret, public, replies } = paper;
-    let layer = &stage.stage.layer;
-    let encoder = context.encoder().expect("it was used to prepare the replies");
-    let t = context.plaintext_modulus();
-    let values: Vec<f32> = integers.codes.iter().map(|&code| code as f32 * layer.quantizer.scale).collect();
-    for slots in layout.pack(&eval::quantize(&layer.quantizer, &values), t) {
-        black_box(encrypt_public(context, public, &encoder.encode(&slots), &mut rand::rng()));
-    }
-    let slots: Vec<Vec<u64>> = replies.iter().map(|reply| encoder.decode(&decrypt(context, secret, reply))).collect();
-    black_box(eval::dequantize(layer, &layout.unpack(&slots, t, &layer.output_ranges)));
 }
 
 /// Runs the network in floats, by tract, as optimised as it makes it.

@@ -1,0 +1,133 @@
+//! The client of the CHOCO paper, on the kernels of this project: what it does for the same network.
+
+use std::error::Error;
+use std::hint::black_box;
+use std::time::{Duration, Instant};
+
+use chococ_plans::check::{CheckedPlan, CheckedStage};
+use chococ_plans::cost::packed_bytes;
+use chococ_plans::eval;
+use chococ_plans::packing::layout::Layout;
+use chococ_plans::packing::{Alignment, Packing, SlotPacking, TapOrder};
+use chococ_plans::params::{KeyParameters, Parameters, StageParameters};
+use chococ_plans::primes::{ntt_primes_below, ntt_primes_from};
+use chococ_runtime::ChaCha20;
+use chococ_runtime::bfv::ciphertext::Ciphertext;
+use chococ_runtime::bfv::context::Context;
+use chococ_runtime::bfv::decrypt::decrypt;
+use chococ_runtime::bfv::encrypt::encrypt_public;
+use chococ_runtime::bfv::keys::{PublicKey, SecretKey};
+use chococ_runtime::math::bits;
+use chococ_runtime::math::poly::Poly;
+use chococ_runtime::reference::Integers;
+
+use crate::RUNS;
+
+/// The paper's ring degree, the bits of its ciphertext primes and of its special prime, and of its plaintext modulus.
+const PAPER: (usize, [u32; 2], u32, u32) = (8192, [58, 58], 59, 23);
+
+/// One stage in the paper's way.
+struct PaperStage<'a> {
+    stage: CheckedStage<'a>,
+    integers: &'a Integers,
+    layout: chococ_plans::packing::slots::layout::Layout,
+    context: Context,
+    secret: SecretKey,
+    public: PublicKey,
+    replies: Vec<Vec<u8>>,
+}
+
+/// Takes the same integers through the client of the paper; operators in the clear are not included.
+pub fn client(plan: &CheckedPlan, integers: &[Integers]) -> Result<Duration, Box<dyn Error>> {
+    let stages: Vec<PaperStage<'_>> = plan
+        .server_stages()
+        .zip(integers)
+        .map(|(stage, integers)| paper_stage(stage, integers))
+        .collect::<Result<_, _>>()?;
+    let mut rng: ChaCha20 = rand::make_rng();
+    let mut run = || {
+        let begun = Instant::now();
+        stages.iter().for_each(|stage| walk(stage, &mut rng));
+        begun.elapsed()
+    };
+    Ok((0..RUNS).map(|_| run()).min().expect("there are runs"))
+}
+
+fn paper_stage<'a>(stage: CheckedStage<'a>, integers: &'a Integers) -> Result<PaperStage<'a>, Box<dyn Error>> {
+    let (ring_degree, bits, special_bits, plaintext_bits) = PAPER;
+    let layer = &stage.stage.layer;
+    let packing = SlotPacking { alignment: Alignment::Rotational, taps: TapOrder::Inputs, baby_shifts: 1 };
+    let Layout::Slots(layout) = Layout::new(&layer.operator, Packing::Slots(packing), ring_degree)? else {
+        return Err("slots are slots".into());
+    };
+    let primes = |bits| ntt_primes_below(bits, ring_degree);
+    let ciphertext_primes: Vec<u64> = primes(bits[0]).take(bits.len()).collect();
+    let plaintext_modulus = ntt_primes_from(layer.width().max(1 << (plaintext_bits - 1)), ring_degree).next();
+    let keys = KeyParameters {
+        ring_degree,
+        ciphertext_primes,
+        key_switching_prime: primes(special_bits).next(),
+        digit_bits: bits[0],
+    };
+    let stage_parameters = StageParameters {
+        plaintext_modulus: plaintext_modulus.ok_or("primes do not end")?,
+        request_dropped_bits: 0,
+        reply_modulus: primes(30).next().ok_or("there are some")?,
+        reply_dropped_bits: 0,
+    };
+    let context = Context::new(&Parameters { keys, stage: stage_parameters })?;
+    let mut rng: ChaCha20 = rand::make_rng();
+    let secret = SecretKey::generate(&context, &mut rng);
+    let public = PublicKey::generate(&context, &secret, &mut rng);
+    // What they decrypt to makes no difference to the work.
+    let encoder = context.encoder().ok_or("the plaintext modulus has a transform")?;
+    let zeros = encoder.encode(&vec![0; ring_degree]);
+    let reply = |_| written(&context, &encrypt_public(&context, &public, &zeros, &mut rng));
+    let replies = (0..layout.placement.outputs).map(reply).collect();
+    Ok(PaperStage { stage, integers, layout, context, secret, public, replies })
+}
+
+/// Quantises, packs, encodes, encrypts, writes; reads, decrypts, decodes, unpacks, scales.
+fn walk(paper: &PaperStage<'_>, rng: &mut ChaCha20) {
+    let PaperStage { stage, integers, layout, context, secret, public, replies } = paper;
+    let layer = &stage.stage.layer;
+    let encoder = context.encoder().expect("it was used to prepare the replies");
+    let t = context.plaintext_modulus();
+    let values: Vec<f32> = integers.codes.iter().map(|&code| code as f32 * layer.quantizer.scale).collect();
+    for slots in layout.pack(&eval::quantize(&layer.quantizer, &values), t) {
+        let ciphertext = encrypt_public(context, public, &encoder.encode(&slots), rng);
+        black_box(written(context, &ciphertext));
+    }
+    let results = replies.iter().map(|bytes| encoder.decode(&decrypt(context, secret, &read(context, bytes))));
+    let slots: Vec<Vec<u64>> = results.collect();
+    black_box(eval::dequantize(layer, &layout.unpack(&slots, t, &layer.output_ranges)));
+}
+
+/// Writes a ciphertext as this project writes numbers: each residue at the width of its prime.
+fn written(context: &Context, ciphertext: &Ciphertext) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    for poly in [&ciphertext.c0, &ciphertext.c1] {
+        for (residue, modulus) in poly.residues().zip(context.ring().moduli()) {
+            let begin = bytes.len();
+            let length = packed_bytes(residue.len(), modulus.bits());
+            bytes.resize(begin + length + bits::SLACK, 0);
+            bits::pack(residue, modulus.bits(), &mut bytes[begin..]);
+            bytes.truncate(begin + length);
+        }
+    }
+    bytes
+}
+
+/// Reads what [`written`] wrote, and checks it as a message from a stranger is checked.
+fn read(context: &Context, bytes: &[u8]) -> Ciphertext {
+    let (n, mut rest) = (context.ring_degree(), bytes);
+    let mut poly = || {
+        let mut words = vec![0; n * context.top_level()];
+        for (residue, modulus) in words.chunks_exact_mut(n).zip(context.ring().moduli()) {
+            let packed = rest.split_off(..packed_bytes(n, modulus.bits())).expect("it was written in full");
+            bits::unpack(packed, modulus.bits(), modulus.value(), residue).expect("they are residues");
+        }
+        Poly::from_words(n, words)
+    };
+    Ciphertext { c0: poly(), c1: poly() }
+}
