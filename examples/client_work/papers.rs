@@ -21,13 +21,11 @@ use chococ_runtime::math::bits;
 use chococ_runtime::math::poly::Poly;
 use chococ_runtime::reference::Integers;
 
-use crate::RUNS;
-
 /// The paper's ring degree, the bits of its ciphertext primes and of its special prime, and of its plaintext modulus.
 const PAPER: (usize, [u32; 2], u32, u32) = (8192, [58, 58], 59, 23);
 
 /// One stage in the paper's way.
-struct PaperStage<'a> {
+pub struct PaperStage<'a> {
     stage: CheckedStage<'a>,
     integers: &'a Integers,
     layout: chococ_plans::packing::slots::layout::Layout,
@@ -37,23 +35,20 @@ struct PaperStage<'a> {
     replies: Vec<Vec<u8>>,
 }
 
-/// Takes the same integers through the client of the paper; operators in the clear are not included.
-pub fn client(plan: &CheckedPlan, integers: &[Integers]) -> Result<Duration, Box<dyn Error>> {
-    let stages: Vec<PaperStage<'_>> = plan
-        .server_stages()
-        .zip(integers)
-        .map(|(stage, integers)| paper_stage(stage, integers))
-        .collect::<Result<_, _>>()?;
-    let mut rng: ChaCha20 = rand::make_rng();
-    let mut run = || {
-        let begun = Instant::now();
-        stages.iter().for_each(|stage| walk(stage, &mut rng));
-        begun.elapsed()
-    };
-    Ok((0..RUNS).map(|_| run()).min().expect("there are runs"))
+/// Prepares the client of the paper for the integers of an inference.
+pub fn prepare<'a>(plan: &'a CheckedPlan, integers: &'a [Integers]) -> Result<Vec<PaperStage<'a>>, Box<dyn Error>> {
+    plan.server_stages().zip(integers).map(|(stage, integers)| prepare_stage(stage, integers)).collect()
 }
 
-fn paper_stage<'a>(stage: CheckedStage<'a>, integers: &'a Integers) -> Result<PaperStage<'a>, Box<dyn Error>> {
+/// Measures all that this client does; operators in the clear are not included.
+pub fn run(stages: &[PaperStage<'_>]) -> Duration {
+    let mut rng: ChaCha20 = rand::make_rng();
+    let begun = Instant::now();
+    stages.iter().for_each(|stage| walk(stage, &mut rng));
+    begun.elapsed()
+}
+
+fn prepare_stage<'a>(stage: CheckedStage<'a>, integers: &'a Integers) -> Result<PaperStage<'a>, Box<dyn Error>> {
     let (ring_degree, bits, special_bits, plaintext_bits) = PAPER;
     let layer = &stage.stage.layer;
     let packing = SlotPacking { alignment: Alignment::Rotational, taps: TapOrder::Inputs, baby_shifts: 1 };

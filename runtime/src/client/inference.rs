@@ -39,6 +39,8 @@ pub struct Inference<'a> {
     /// The server stage whose reply is awaited; as many are behind it.
     awaited: Option<usize>,
     records: Vec<StageRecord>,
+    /// The integers of the last reply: memory that the next one uses again.
+    accumulators: Vec<i64>,
     /// Time for the client's own operators since the last reply.
     clear: Duration,
     /// Client time behind the last reply, at the end.
@@ -57,6 +59,7 @@ impl<'a> Inference<'a> {
             next: 0,
             awaited: None,
             records: Vec::new(),
+            accumulators: Vec::new(),
             clear: Duration::ZERO,
             tail: Duration::ZERO,
         };
@@ -73,7 +76,7 @@ impl<'a> Inference<'a> {
     pub fn resume(&mut self, reply: &[u8], rng: &mut impl CryptoRng) -> Result<Turn, Error> {
         let index = self.awaited.ok_or(Error::Ended)?;
         let begun = Instant::now();
-        let Received { accumulators, real, budget_bits, measuring } = self.receive(index, reply)?;
+        let Received { real, budget_bits, measuring } = self.receive(index, reply)?;
         self.awaited = None;
         let record = &mut self.records[index];
         record.bytes_down = reply.len();
@@ -81,7 +84,7 @@ impl<'a> Inference<'a> {
         let layer = &stage(self.client, index).stage.layer;
         self.values.define(layer.output, layer.operator.output_shape(), real);
         if self.client.watch.integers {
-            record.accumulators = accumulators;
+            record.accumulators.clone_from(&self.accumulators);
         }
         record.decrypt = begun.elapsed().saturating_sub(measuring);
         Ok(self.advance(rng))
@@ -158,14 +161,16 @@ impl<'a> Inference<'a> {
     }
 
     /// Decrypts a reply.
-    fn receive(&self, index: usize, bytes: &[u8]) -> Result<Received, Error> {
+    fn receive(&mut self, index: usize, bytes: &[u8]) -> Result<Received, Error> {
         let client = self.client;
         let checked = stage(client, index);
         let CheckedStage { stage, layout, .. } = checked;
         let (context, key) = (client.contexts.stage(index), &client.reply_keys[index]);
         let moves = &client.moves[index];
         let t = context.plaintext_modulus();
-        let mut accumulators = vec![0; stage.layer.operator.output_shape().iter().product()];
+        let accumulators = &mut self.accumulators;
+        accumulators.clear();
+        accumulators.resize(stage.layer.operator.output_shape().iter().product(), 0);
         let mut results = Zeroizing::new(Vec::new());
         let (mut budget_bits, mut measuring): (Option<f64>, _) = (None, Duration::ZERO);
         let opened = Reader::open(checked, index, client.fingerprint, bytes);
@@ -187,10 +192,10 @@ impl<'a> Inference<'a> {
                 encoder.decode_into(&mut results, &mut reply.c0);
                 std::mem::swap(&mut *results, &mut reply.c0);
             }
-            moves.unpack(output, &results, t, &mut accumulators);
+            moves.unpack(output, &results, t, accumulators);
         }
-        let real = eval::dequantize_residues(&stage.layer, t, &mut accumulators);
-        Ok(Received { accumulators, real, budget_bits, measuring })
+        let real = eval::dequantize_residues(&stage.layer, t, accumulators);
+        Ok(Received { real, budget_bits, measuring })
     }
 }
 
@@ -206,8 +211,7 @@ fn encoder<'a>(context: &'a Context, layout: &Layout) -> Option<&'a Encoder> {
 
 /// A reply, decrypted.
 struct Received {
-    accumulators: Vec<i64>,
-    /// What they stand for.
+    /// What its integers stand for.
     real: Vec<f32>,
     /// The smallest budget of its ciphertexts, if it is watched.
     budget_bits: Option<f64>,
