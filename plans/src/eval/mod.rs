@@ -14,7 +14,7 @@ pub use linear::{linear_floats, linear_integers};
 use multiversion::multiversion;
 
 use crate::network::{LinearLayer, Quantizer};
-use crate::packing::row::Lift;
+use crate::packing::modulo::Lift;
 
 /// Turns real numbers into codes: x / scale, rounded half to even, clamped to [low, high].
 ///

@@ -2,7 +2,8 @@
 
 use crate::op::Linear;
 use crate::packing::misfit::Misfit;
-use crate::packing::row::{Lift, Row, Run, join};
+use crate::packing::modulo::Lift;
+use crate::packing::row::{Row, Run, join};
 use crate::packing::{Packing, coefficients, slots};
 
 /// A choice of packing, spelled out for one operator and ring degree.

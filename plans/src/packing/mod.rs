@@ -6,13 +6,15 @@
 //! - [`windows`]: what the windows of an operator read, whatever the packing;
 //! - [`slots`]: one number a slot, windows aligned by rotations, after CHOCO;
 //! - [`coefficients`]: one number a coefficient, convolutions as products of polynomials, after Cheetah;
-//! - [`row`]: how numbers move between tensors and ciphertexts;
+//! - [`row`], [`rectangle`], [`modulo`]: how numbers move between tensors and ciphertexts;
 //! - [`layout`]: what client and server need to know of either; [`moves`]: what a client moves, all listed.
 
 pub mod coefficients;
 pub mod layout;
 pub mod misfit;
+pub mod modulo;
 pub mod moves;
+pub mod rectangle;
 pub mod row;
 pub mod slots;
 pub mod windows;

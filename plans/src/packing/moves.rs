@@ -1,7 +1,8 @@
 //! All that moves between a stage's tensors and its ciphertexts: listed once, followed by every inference.
 
 use crate::packing::layout::Layout;
-use crate::packing::row::{Rectangle, Row, Run, rectangles};
+use crate::packing::rectangle::{Rectangle, rectangles};
+use crate::packing::row::{Row, Run};
 
 /// What moves in one stage.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -46,7 +47,7 @@ impl Moves {
         &self.outputs[output].runs
     }
 
-    /// Puts codes of the input tensor, [of size below t](crate::packing::row::reduce_codes), into the N places of an
+    /// Puts codes of the input tensor, [of size below t](crate::packing::modulo::reduce_codes), into the N places of an
     /// input ciphertext.
     pub fn pack(&self, input: usize, codes: &[i32], plaintext_modulus: u64, numbers: &mut [u64]) {
         numbers.fill(0);
@@ -74,7 +75,7 @@ mod tests {
 
     /// What a client holds beside its keys must not grow with the pixels of an image.
     #[test]
-    fn pixels_that_lie_alone_are_one_rectangle_a_channel() {
+    fn pixels_that_lie_alone_are_one_rectangle() {
         let conv = Conv {
             input: [8, 16, 16],
             output: [4, 16, 16],
@@ -88,7 +89,7 @@ mod tests {
         let layout = Layout::new(&Linear::Conv(conv), Packing::Coefficients(packing), 1024).expect("it fits exactly");
         let moves = Moves::new(&layout);
         for moved in moves.inputs.iter().chain(&moves.outputs) {
-            assert_eq!(moved.rectangles.len(), 4);
+            assert_eq!(moved.rectangles.len(), 1);
             assert_eq!(
                 moved.rectangles.iter().map(|rectangle| rectangle.row.length * rectangle.rows).sum::<usize>(),
                 1024

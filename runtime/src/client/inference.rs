@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use chococ_plans::check::CheckedStage;
 use chococ_plans::eval;
 use chococ_plans::packing::layout::Layout;
-use chococ_plans::packing::row::reduce_codes;
+use chococ_plans::packing::modulo::reduce_codes;
 use chococ_plans::plan::Stage;
 use rand::CryptoRng;
 use zeroize::Zeroizing;

@@ -5,7 +5,9 @@ use crate::packing::CoefficientPacking;
 use crate::packing::coefficients::tiles::{PixelRow, Tiles};
 use crate::packing::layout::lift_channels;
 use crate::packing::misfit::Misfit;
-use crate::packing::row::{Row, Run, rectangles, reduce_codes};
+use crate::packing::modulo::reduce_codes;
+use crate::packing::rectangle::rectangles;
+use crate::packing::row::{Row, Run};
 use crate::packing::windows::Windows;
 
 /// Where every number of one stage sits, for one ring degree.

@@ -3,7 +3,9 @@
 use crate::op::Linear;
 use crate::packing::layout::lift_channels;
 use crate::packing::misfit::Misfit;
-use crate::packing::row::{Row, rectangles, reduce_codes};
+use crate::packing::modulo::reduce_codes;
+use crate::packing::rectangle::rectangles;
+use crate::packing::row::Row;
 use crate::packing::slots::grid::Grid;
 use crate::packing::slots::placement::Placement;
 use crate::packing::{Alignment, SlotPacking, TapOrder};

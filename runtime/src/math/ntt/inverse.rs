@@ -1,6 +1,6 @@
 //! From values back to coefficients: butterflies (x, y) -> (x + y, (x - y) / w), smallest stride first.
 //!
-//! The mirror image of the forward transform, block by block; the factor 1/N rides on the constants of the last level.
+//! The forward transform's mirror image, block by block; the factor 1/N rides on the constants of the last level.
 
 use super::{BLOCK, Lanes, Pairs, Residues, SIDE_BY_SIDE, Table, Task, halves, load, quarters, side_by_side, store};
 use crate::math::lanes::Vector;
@@ -21,10 +21,12 @@ impl Task for Inverse<'_> {
     #[inline(always)]
     fn run<R: Residues>(self, r: R) {
         let pair = 2 * R::Lanes::LANES;
-        // The two halves of the polynomial are blocks 2 and 3; joining them is the level that also divides by N.
-        let half = self.residues.len() / 2;
-        let block_length = BLOCK.min(half);
-        let blocks = self.residues.len() / block_length;
+        let length = self.residues.len();
+        // The level that joins the two halves of the polynomial, blocks 2 and 3, also divides by N. Where the levels
+        // below, two at a time, leave one over, that one is taken with it.
+        let joined = if (length / pair).ilog2().is_multiple_of(2) { length / 4 } else { length / 2 };
+        let block_length = block_length(pair, joined);
+        let blocks = length / block_length;
         for (i, block) in self.residues.chunks_exact_mut(block_length).enumerate() {
             let first = (blocks + i) * (block_length / pair);
             for (j, words) in block.chunks_mut(side_by_side(r) * pair).enumerate() {
@@ -43,38 +45,35 @@ impl Task for Inverse<'_> {
             }
             levels(r, block, self.table, blocks + i, pair);
         }
-        for (i, block) in self.residues.chunks_exact_mut(half).enumerate() {
-            levels(r, block, self.table, 2 + i, block_length);
+        for (i, block) in self.residues.chunks_exact_mut(joined).enumerate() {
+            levels(r, block, self.table, length / joined + i, block_length);
         }
-        last_level(r, self.residues, self.scale);
+        match length / joined {
+            4 => last_two_levels(r, self.residues, self.table, self.scale),
+            _ => last_level(r, self.residues, self.scale),
+        }
     }
 }
 
-/// Brings block `k` together from blocks of `from` words.
+/// The longest block within [`BLOCK`] words, and `most`, that levels reach from `pair` words two at a time.
+fn block_length(pair: usize, most: usize) -> usize {
+    let mut length = pair;
+    while 4 * length <= most.min(BLOCK) {
+        length *= 4;
+    }
+    length
+}
+
+/// Brings block `k` together from blocks of `from` words, two levels at a time.
 #[inline(always)]
 pub fn levels<R: Residues>(r: R, block: &mut [u64], table: &Table, k: usize, from: usize) {
     let mut length = from;
-    while 2 * length < block.len() {
+    while length < block.len() {
         length *= 4;
         let first = k * (block.len() / length);
         for (i, part) in block.chunks_exact_mut(length).enumerate() {
             radix_4(r, part, table, first + i);
         }
-    }
-    if length < block.len() {
-        radix_2(r, block, table, k);
-    }
-}
-
-/// Joins the halves of block `k`.
-#[inline(always)]
-fn radix_2<R: Residues>(r: R, block: &mut [u64], table: &Table, k: usize) {
-    let lanes = r.lanes();
-    let w = r.constant(table, k);
-    for [a, b] in halves(block, R::Lanes::LANES) {
-        let (x, y) = butterfly(r, lanes.load(a), lanes.load(b), w);
-        lanes.store(a, x);
-        lanes.store(b, y);
     }
 }
 
@@ -151,6 +150,24 @@ pub fn last_level<R: Residues>(r: R, residues: &mut [u64], scale: &Table) {
         let difference = r.mul(lanes.add(x, lanes.sub(r.lazy_bound(), y)), w_over_n);
         lanes.store(a, r.reduce_multiple(sum));
         lanes.store(b, r.reduce_multiple(difference));
+    }
+}
+
+/// Joins the quarters of the polynomial, divides by N and reduces.
+#[inline(always)]
+fn last_two_levels<R: Residues>(r: R, residues: &mut [u64], table: &Table, scale: &Table) {
+    let lanes = r.lanes();
+    let (w_lower, w_upper) = (r.constant(table, 2), r.constant(table, 3));
+    let (over_n, w_over_n) = (r.constant(scale, 0), r.constant(scale, 1));
+    for [a, b, c, d] in quarters(residues, R::Lanes::LANES) {
+        let (x0, x1) = butterfly(r, lanes.load(a), lanes.load(b), w_lower);
+        let (x2, x3) = butterfly(r, lanes.load(c), lanes.load(d), w_upper);
+        for (x, y, sum_to, difference_to) in [(x0, x2, a, c), (x1, x3, b, d)] {
+            let sum = r.mul(lanes.add(x, y), over_n);
+            let difference = r.mul(lanes.add(x, lanes.sub(r.lazy_bound(), y)), w_over_n);
+            lanes.store(sum_to, r.reduce_multiple(sum));
+            lanes.store(difference_to, r.reduce_multiple(difference));
+        }
     }
 }
 
