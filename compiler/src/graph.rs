@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use chococ_plans::eval;
+use chococ_plans::eval::{self, Operand};
 use chococ_plans::op::{ClientOp, Linear};
 use petgraph::Direction::{Incoming, Outgoing};
 use petgraph::graph::{DiGraph, NodeIndex};
@@ -171,16 +171,19 @@ impl Graph {
         let mut values = vec![Vec::new(); self.nodes.node_count()];
         for index in self.order() {
             let node = &self.nodes[index];
-            let producer = self.producers(index).first().copied();
+            let producers = self.producers(index);
             values[index.index()] = match &node.op {
                 Op::Input => x.to_vec(),
                 Op::Linear { operator, weights, bias } => {
-                    let producer = producer.expect("a linear layer reads a value");
+                    let producer = producers.first().expect("a linear layer reads a value");
                     eval::linear_floats(operator, weights, bias, &values[producer.index()])
                 }
                 Op::Client(op) => {
-                    let producer = producer.expect("a client operator reads a value");
-                    eval::client(op, &self.nodes[producer].shape, &node.shape, &values[producer.index()])
+                    let operand = |&producer: &NodeIndex| Operand {
+                        shape: &self.nodes[producer].shape,
+                        numbers: &values[producer.index()],
+                    };
+                    eval::client(op, &producers.iter().map(operand).collect::<Vec<_>>(), &node.shape)
                 }
             };
         }

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use chococ_plans::eval;
+use chococ_plans::eval::{self, Operand};
 use chococ_plans::network::{ClientStep, LayerWeights, LinearLayer, ValueId};
 
 /// A network whose linear layers are exact on integers and whose other operators are in `f32`.
@@ -53,11 +53,11 @@ impl IntStep {
         }
     }
 
-    /// The value it reads.
-    pub fn input(&self) -> ValueId {
+    /// The values it reads.
+    pub fn inputs(&self) -> &[ValueId] {
         match self {
-            IntStep::Client(step) => step.input,
-            IntStep::Linear(layer) => layer.input,
+            IntStep::Client(step) => &step.inputs,
+            IntStep::Linear(layer) => std::slice::from_ref(&layer.input),
         }
     }
 
@@ -122,10 +122,12 @@ impl IntGraph {
         let mut values = BTreeMap::from([(ValueId(0), input.to_vec())]);
         let mut shapes = BTreeMap::from([(ValueId(0), self.input_shape.clone())]);
         for step in &self.steps {
-            let x = &values[&step.input()];
+            let reads = step.inputs().iter();
+            let operands: Vec<Operand<'_>> =
+                reads.map(|input| Operand { shape: &shapes[input], numbers: &values[input] }).collect();
             let y = match step {
-                IntStep::Client(client) => eval::client(&client.op, &shapes[&client.input], &client.shape, x),
-                IntStep::Linear(layer) => linear(layer, x),
+                IntStep::Client(client) => eval::client(&client.op, &operands, &client.shape),
+                IntStep::Linear(layer) => linear(layer, operands[0].numbers),
             };
             values.insert(step.output(), y);
             shapes.insert(step.output(), step.shape());
@@ -157,7 +159,7 @@ mod tests {
         let relu = ClientStep {
             name: "relu".into(),
             op: ClientOp::Relu,
-            input: ValueId(1),
+            inputs: vec![ValueId(1)],
             output: ValueId(2),
             shape: vec![1],
         };

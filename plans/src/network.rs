@@ -15,8 +15,8 @@ pub struct ClientStep {
     pub name: String,
     /// What it computes.
     pub op: ClientOp,
-    /// What it reads.
-    pub input: ValueId,
+    /// What it reads, in the operator's order.
+    pub inputs: Vec<ValueId>,
     /// What it defines.
     pub output: ValueId,
     /// Shape of the output, without a batch axis.

@@ -123,8 +123,58 @@ pub enum ClientOp {
         /// The axis, counted without the batch axis.
         axis: usize,
     },
+    /// x less the logarithm of the sum of exp along one axis.
+    LogSoftmax {
+        /// The axis, counted without the batch axis.
+        axis: usize,
+    },
+    /// A function of each number by itself.
+    Function(Function),
+    /// x where it is positive, elsewhere x times the slope of its channel.
+    PRelu {
+        /// One slope a channel.
+        slopes: Vec<f32>,
+    },
+    /// Two tensors, number by number; an axis of length 1 meets each place of the other's.
+    Combine(Arithmetic),
+    /// Tensors one behind the other along one axis.
+    Concat {
+        /// The axis, counted without the batch axis.
+        axis: usize,
+    },
+    /// A stretch of one axis; its length is that of the step's shape.
+    Slice {
+        /// The axis, counted without the batch axis.
+        axis: usize,
+        /// The first place that is kept.
+        begin: usize,
+    },
+    /// The axes in another order.
+    Transpose {
+        /// Which axis of the input each axis of the output is.
+        axes: Vec<usize>,
+    },
+    /// Numbers all around; how many behind follows from the step's shape.
+    Pad {
+        /// How many before, for each axis.
+        before: Vec<usize>,
+        /// The number.
+        value: f32,
+    },
+    /// One number for all that differ along some axes, which then have length 1.
+    Reduce {
+        /// Which number.
+        reduction: Reduction,
+        /// The axes, ascending, counted without the batch axis.
+        axes: Vec<usize>,
+    },
     /// The same numbers in another shape, the one of the step that holds it.
     Reshape,
+    /// Numbers that are always the same; it reads nothing.
+    Constant {
+        /// Row-major, in the shape of the step that holds it.
+        values: Vec<f32>,
+    },
 }
 
 impl ClientOp {
@@ -138,7 +188,179 @@ impl ClientOp {
             ClientOp::GlobalAveragePool => "GlobalAveragePool",
             ClientOp::Affine { .. } => "BatchNormalization",
             ClientOp::Softmax { .. } => "Softmax",
+            ClientOp::LogSoftmax { .. } => "LogSoftmax",
+            ClientOp::Function(function) => function.kind(),
+            ClientOp::PRelu { .. } => "PRelu",
+            ClientOp::Combine(arithmetic) => arithmetic.kind(),
+            ClientOp::Concat { .. } => "Concat",
+            ClientOp::Slice { .. } => "Slice",
+            ClientOp::Transpose { .. } => "Transpose",
+            ClientOp::Pad { .. } => "Pad",
+            ClientOp::Reduce { reduction, .. } => reduction.kind(),
             ClientOp::Reshape => "Reshape",
+            ClientOp::Constant { .. } => "Constant",
+        }
+    }
+}
+
+/// A function of one number, as ONNX defines it.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[expect(missing_docs, reason = "ONNX's names, each with its own parameters")]
+pub enum Function {
+    Abs,
+    Ceil,
+    Celu {
+        alpha: f32,
+    },
+    Elu {
+        alpha: f32,
+    },
+    Erf,
+    Exp,
+    Floor,
+    /// With the hyperbolic tangent in place of the error function, if `approximate`.
+    Gelu {
+        approximate: bool,
+    },
+    HardSigmoid {
+        alpha: f32,
+        beta: f32,
+    },
+    HardSwish,
+    LeakyRelu {
+        alpha: f32,
+    },
+    Log,
+    Mish,
+    Neg,
+    Reciprocal,
+    Round,
+    Selu {
+        alpha: f32,
+        gamma: f32,
+    },
+    Sigmoid,
+    Sign,
+    Softplus,
+    Softsign,
+    Sqrt,
+    Swish {
+        alpha: f32,
+    },
+    Tanh,
+    ThresholdedRelu {
+        alpha: f32,
+    },
+}
+
+impl Function {
+    /// ONNX's name for it.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Function::Abs => "Abs",
+            Function::Ceil => "Ceil",
+            Function::Celu { .. } => "Celu",
+            Function::Elu { .. } => "Elu",
+            Function::Erf => "Erf",
+            Function::Exp => "Exp",
+            Function::Floor => "Floor",
+            Function::Gelu { .. } => "Gelu",
+            Function::HardSigmoid { .. } => "HardSigmoid",
+            Function::HardSwish => "HardSwish",
+            Function::LeakyRelu { .. } => "LeakyRelu",
+            Function::Log => "Log",
+            Function::Mish => "Mish",
+            Function::Neg => "Neg",
+            Function::Reciprocal => "Reciprocal",
+            Function::Round => "Round",
+            Function::Selu { .. } => "Selu",
+            Function::Sigmoid => "Sigmoid",
+            Function::Sign => "Sign",
+            Function::Softplus => "Softplus",
+            Function::Softsign => "Softsign",
+            Function::Sqrt => "Sqrt",
+            Function::Swish { .. } => "Swish",
+            Function::Tanh => "Tanh",
+            Function::ThresholdedRelu { .. } => "ThresholdedRelu",
+        }
+    }
+
+    /// Its parameters.
+    pub fn parameters(&self) -> Vec<f32> {
+        match *self {
+            Function::Celu { alpha }
+            | Function::Elu { alpha }
+            | Function::LeakyRelu { alpha }
+            | Function::Swish { alpha }
+            | Function::ThresholdedRelu { alpha } => vec![alpha],
+            Function::HardSigmoid { alpha, beta } => vec![alpha, beta],
+            Function::Selu { alpha, gamma } => vec![alpha, gamma],
+            Function::Abs
+            | Function::Ceil
+            | Function::Erf
+            | Function::Exp
+            | Function::Floor
+            | Function::Gelu { .. }
+            | Function::HardSwish
+            | Function::Log
+            | Function::Mish
+            | Function::Neg
+            | Function::Reciprocal
+            | Function::Round
+            | Function::Sigmoid
+            | Function::Sign
+            | Function::Softplus
+            | Function::Softsign
+            | Function::Sqrt
+            | Function::Tanh => Vec::new(),
+        }
+    }
+}
+
+/// What becomes of two numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[expect(missing_docs, reason = "ONNX's names")]
+pub enum Arithmetic {
+    Add,
+    Sub,
+    Mul,
+    Div,
+    Max,
+    Min,
+}
+
+impl Arithmetic {
+    /// ONNX's name for it.
+    pub fn kind(self) -> &'static str {
+        match self {
+            Arithmetic::Add => "Add",
+            Arithmetic::Sub => "Sub",
+            Arithmetic::Mul => "Mul",
+            Arithmetic::Div => "Div",
+            Arithmetic::Max => "Max",
+            Arithmetic::Min => "Min",
+        }
+    }
+}
+
+/// What becomes of many numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[expect(missing_docs, reason = "ONNX's names")]
+pub enum Reduction {
+    Max,
+    Min,
+    Prod,
+    Sum,
+}
+
+impl Reduction {
+    /// ONNX's name for it.
+    pub fn kind(self) -> &'static str {
+        match self {
+            Reduction::Max => "ReduceMax",
+            Reduction::Min => "ReduceMin",
+            Reduction::Prod => "ReduceProd",
+            Reduction::Sum => "ReduceSum",
         }
     }
 }

@@ -11,7 +11,7 @@ use crate::params::{KeyParameters, Parameters, StageParameters};
 use crate::security;
 
 /// Version of the format that this library reads and writes. CHANGELOG.md says how to migrate.
-pub const FORMAT_VERSION: u32 = 2;
+pub const FORMAT_VERSION: u32 = 3;
 
 /// A client-aided plan for one network.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -63,7 +63,7 @@ fn errors_say_what_to_do() {
     the plan's text does not match its checksum: it was changed or damaged
       try: compile the model again
     ");
-    insta::assert_snapshot!(error(&resigned(|body| body.replace("format_version: 2", "format_version: 3"))), @r"
+    insta::assert_snapshot!(error(&resigned(|body| body.replace("format_version: 3", "format_version: 4"))), @r"
     the plan has format version 3, this program reads 2
       try: compile the model again with this version, or run the plan with the one that wrote it
     ");

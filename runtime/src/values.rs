@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use chococ_plans::eval;
+use chococ_plans::eval::{self, Operand};
 use chococ_plans::network::{ClientStep, ValueId};
 use chococ_plans::plan::{Plan, Stage};
 
@@ -31,7 +31,7 @@ impl Values {
         let mut reads = BTreeMap::from([(plan.output, 1)]);
         for stage in &plan.stages {
             let read: Vec<ValueId> = match stage {
-                Stage::Client(steps) => steps.iter().map(|step| step.input).collect(),
+                Stage::Client(steps) => steps.iter().flat_map(|step| step.inputs.iter().copied()).collect(),
                 Stage::Server(server) => vec![server.layer.input],
             };
             read.into_iter().for_each(|value| *reads.entry(value).or_default() += 1);
@@ -58,7 +58,9 @@ impl Values {
 
     /// Carries out one step of a client stage.
     pub fn take_step(&mut self, step: &ClientStep) {
-        let (shape, tensor) = self.read(step.input);
-        self.define(step.output, step.shape.clone(), eval::client(&step.op, &shape, &step.shape, &tensor));
+        let read: Vec<(Vec<usize>, Vec<f32>)> = step.inputs.iter().map(|&input| self.read(input)).collect();
+        let operands = read.iter().map(|(shape, numbers)| Operand { shape, numbers });
+        let result = eval::client(&step.op, &operands.collect::<Vec<_>>(), &step.shape);
+        self.define(step.output, step.shape.clone(), result);
     }
 }

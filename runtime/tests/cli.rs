@@ -122,7 +122,7 @@ fn plans_and_weights_that_are_damaged() {
     let run = |name: &str| desk.fail(&[name, "--input", "images.npy"]);
     std::fs::write(desk.path("flipped.ron"), desk.text().replacen("40961", "40971", 1)).expect("writable");
     insta::assert_snapshot!("flipped_digit", run("flipped.ron"));
-    let body = desk.text().replace("format_version: 2", "format_version: 3");
+    let body = desk.text().replace("format_version: 3", "format_version: 4");
     let body = body.trim_end().rsplit_once('\n').expect("a checksum").0.to_owned();
     std::fs::write(desk.path("later.ron"), format!("{body}\n// sha256: {}\n", sha256(body.as_bytes())))
         .expect("writable");

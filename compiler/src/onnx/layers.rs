@@ -103,7 +103,7 @@ impl Lowering<'_> {
             groups: conv.group,
         });
         let shape = operator.output_shape();
-        self.add_node(node, node.inputs[0], Op::Linear { operator, weights, bias }, shape, view)
+        self.add_node(node, &node.inputs[..1], Op::Linear { operator, weights, bias }, shape, view)
     }
 
     /// Translates a matrix product, however its axes lie, if it is one matrix times one vector.
@@ -121,7 +121,7 @@ impl Lowering<'_> {
         let (bias, shape) = (vec![0.0; dense.outputs], vec![dense.outputs]);
         self.flatten(node, reads, dense.inputs)?;
         let operator = Linear::Dense(dense);
-        self.add_node(node, reads, Op::Linear { operator, weights, bias }, shape, view)
+        self.add_node(node, &[reads], Op::Linear { operator, weights, bias }, shape, view)
     }
 }
 

@@ -4,7 +4,9 @@ use std::collections::{HashMap, HashSet};
 
 use chococ_plans::op::ClientOp;
 use petgraph::graph::{DiGraph, NodeIndex};
+use tract_onnx::pb::GraphProto;
 use tract_onnx::prelude::{DatumType, OutletId, TypedModel, TypedNode};
+use tract_onnx::tract_core::ops::array::{Pad, Slice, TypedConcat};
 use tract_onnx::tract_core::ops::binary::TypedBinOp;
 use tract_onnx::tract_core::ops::cast::Cast;
 use tract_onnx::tract_core::ops::change_axes::AxisOp;
@@ -15,10 +17,14 @@ use tract_onnx::tract_core::ops::nn::{Reduce, Softmax, SoftmaxKind};
 
 use super::constants::LARGEST_TENSOR;
 use super::flow::Flow;
+use super::functions::Functions;
 use super::reason::Reason;
 use super::report::Problems;
 use super::typed::source_node;
 use crate::graph::{Graph, Node, Op};
+
+/// Numbers of a constant that a plan may hold; weights lie in a file of their own.
+const LARGEST_CONSTANT: usize = 1 << 16;
 
 /// A tensor of tract's graph, in terms of ours.
 #[derive(Clone)]
@@ -48,6 +54,7 @@ pub(super) struct Lowering<'a> {
     values: HashMap<OutletId, Value>,
     /// Nodes of tract's that their producer has computed already: they only pass a value on.
     pub(super) absorbed: HashSet<usize>,
+    pub(super) functions: Functions,
     input: Option<NodeIndex>,
 }
 
@@ -55,7 +62,8 @@ pub(super) struct Lowering<'a> {
 ///
 /// After a refusal the node's value is taken as if it were given, so that what comes after is looked at too. None if
 /// there was a problem, now or before.
-pub(super) fn lower(model: &TypedModel, flow: &Flow, problems: &mut Problems) -> Option<Graph> {
+pub(super) fn lower(source: &GraphProto, model: &TypedModel, flow: &Flow, problems: &mut Problems) -> Option<Graph> {
+    let order = model.eval_order().ok()?;
     let mut lowering = Lowering {
         model,
         flow,
@@ -63,9 +71,10 @@ pub(super) fn lower(model: &TypedModel, flow: &Flow, problems: &mut Problems) ->
         nodes: DiGraph::new(),
         values: HashMap::new(),
         absorbed: HashSet::new(),
+        functions: Functions::of(source, flow, model, &order),
         input: None,
     };
-    for id in model.eval_order().ok()? {
+    for id in order {
         lowering.node(&model.nodes()[id]);
     }
     lowering.finish()
@@ -76,9 +85,13 @@ impl Lowering<'_> {
         if node.outputs.iter().all(|outlet| outlet.fact.konst.is_some()) {
             return self.constant_node(node);
         }
-        let result = self.fact_shape(node).and_then(|shape| self.value_of(node, shape));
+        let result = self.fact_shape(node).and_then(|shape| match self.functions.source(node) {
+            Some(source) => self.function(source, node, shape),
+            None => self.value_of(node, shape).map(Some),
+        });
         match result {
-            Ok(value) => drop(self.values.insert(OutletId::new(node.id, 0), value)),
+            Ok(Some(value)) => drop(self.values.insert(OutletId::new(node.id, 0), value)),
+            Ok(None) => {}
             Err(reason) => {
                 self.refuse(node, reason);
                 self.take_as_given(node);
@@ -150,6 +163,12 @@ impl Lowering<'_> {
             self.softmax(node, softmax, view)
         } else if let Some(axis_op) = node.op_as::<AxisOp>() {
             self.change_axes(node, axis_op, view)
+        } else if let Some(concat) = node.op_as::<TypedConcat>() {
+            self.concat(node, concat, view)
+        } else if let Some(slice) = node.op_as::<Slice>() {
+            self.slice(node, slice, view)
+        } else if let Some(pad) = node.op_as::<Pad>() {
+            self.pad(node, pad, view)
         } else if node.op_is::<Identity>() || node.op_is::<Cast>() {
             self.passed_on(node, view)
         } else if node.op().name() == "Dropout" {
@@ -167,23 +186,11 @@ impl Lowering<'_> {
     }
 
     /// Gives the same numbers another shape; the shape is taken on only where somebody asks for it.
-    fn passed_on(&mut self, node: &TypedNode, view: Vec<usize>) -> Result<Value, Reason> {
+    pub(super) fn passed_on(&mut self, node: &TypedNode, view: Vec<usize>) -> Result<Value, Reason> {
         let slot = usize::from(self.constant(node.inputs[0])?.is_some() && node.inputs.len() > 1);
         let value = self.value(node.inputs[slot])?;
         let viewed_by = if value.view == view { value.viewed_by } else { self.name(node) };
         Ok(Value { node: value.node, view, viewed_by })
-    }
-
-    fn change_axes(&mut self, node: &TypedNode, axis_op: &AxisOp, view: Vec<usize>) -> Result<Value, Reason> {
-        if let AxisOp::Move(from, to) = *axis_op {
-            let before = self.value(node.inputs[0])?.view;
-            let crossed = &before[from.min(to)..=from.max(to)];
-            let moved_over = if from < to { &crossed[1..] } else { &crossed[..crossed.len() - 1] };
-            if before[from] != 1 && moved_over.iter().any(|&dim| dim != 1) {
-                return Err(Reason::MovesData { from: before, to: view });
-            }
-        }
-        self.passed_on(node, view)
     }
 
     fn dropout(&mut self, node: &TypedNode, view: Vec<usize>) -> Result<Value, Reason> {
@@ -197,9 +204,10 @@ impl Lowering<'_> {
     }
 
     fn softmax(&mut self, node: &TypedNode, softmax: &Softmax, view: Vec<usize>) -> Result<Value, Reason> {
-        if softmax.kind != SoftmaxKind::Softmax {
-            return Err(Reason::Operator);
-        }
+        let op: fn(usize) -> ClientOp = match softmax.kind {
+            SoftmaxKind::Softmax => |axis| ClientOp::Softmax { axis },
+            SoftmaxKind::LogSoftmax => |axis| ClientOp::LogSoftmax { axis },
+        };
         let shape = self.in_own_shape(node.inputs[0])?;
         if softmax.axes.iter().any(|&axis| axis >= view.len()) {
             return Err(Reason::SoftmaxAxes { axes: softmax.axes.to_vec(), shape: view });
@@ -208,10 +216,10 @@ impl Lowering<'_> {
         let long: Vec<usize> = softmax.axes.iter().copied().filter(|&axis| view[axis] != 1).collect();
         let batch_axes = view.len() - shape.len();
         match long[..] {
-            [axis] => self.add(node, node.inputs[0], ClientOp::Softmax { axis: axis - batch_axes }, view),
+            [axis] => self.add(node, &node.inputs, op(axis - batch_axes), view),
             [] if !shape.is_empty() && softmax.axes.iter().all(|&axis| axis >= batch_axes) => {
                 let axis = softmax.axes.first().map_or(0, |axis| axis - batch_axes);
-                self.add(node, node.inputs[0], ClientOp::Softmax { axis }, view)
+                self.add(node, &node.inputs, op(axis), view)
             }
             _ => Err(Reason::SoftmaxAxes { axes: softmax.axes.to_vec(), shape: view }),
         }
@@ -290,7 +298,7 @@ impl Lowering<'_> {
     }
 
     /// Makes a value's node have the given shape.
-    fn reshape(&mut self, outlet: OutletId, value: Value, shape: Vec<usize>) {
+    pub(super) fn reshape(&mut self, outlet: OutletId, value: Value, shape: Vec<usize>) {
         if self.nodes[value.node].shape != shape {
             let node = Node { name: value.viewed_by.clone(), op: Op::Client(ClientOp::Reshape), shape };
             let reshaped = self.nodes.add_node(node);
@@ -299,11 +307,40 @@ impl Lowering<'_> {
         }
     }
 
-    /// Adds a client operator that reads a value as its node has it; the result has the shape that tract sees.
+    /// Makes a constant a node of its own, in the shape that it meets tensors in, less the batch axis.
+    fn constant_value(&mut self, node: &TypedNode, outlet: OutletId, constant: Constant) -> Result<Value, Reason> {
+        let view = constant.shape;
+        let shape = without_batch(&view).ok_or_else(|| Reason::BatchLost { shape: view.clone() })?.to_vec();
+        if constant.values.len() > LARGEST_CONSTANT {
+            let elements = constant.values.len() as u64;
+            return Err(Reason::Elements { elements, limit: LARGEST_CONSTANT as u64 });
+        }
+        if !constant.values.iter().all(|value| value.is_finite()) {
+            return Err(Reason::NotFinite);
+        }
+        let name = format!("{}/constant", self.name(node));
+        let op = Op::Client(ClientOp::Constant { values: constant.values });
+        let added = self.nodes.add_node(Node { name: name.clone(), op, shape });
+        let value = Value { node: added, view, viewed_by: name };
+        self.values.insert(outlet, value.clone());
+        Ok(value)
+    }
+
+    /// Prepares what an operator on several tensors reads: a value in its own shape, or a constant. Returns that shape.
+    pub(super) fn operand(&mut self, node: &TypedNode, outlet: OutletId) -> Result<Vec<usize>, Reason> {
+        if !self.values.contains_key(&outlet)
+            && let Some(constant) = self.constant(outlet)?
+        {
+            self.constant_value(node, outlet, constant)?;
+        }
+        self.in_own_shape(outlet)
+    }
+
+    /// Adds a client operator that reads values as their nodes have them; the result has the shape that tract sees.
     pub(super) fn add(
         &mut self,
         node: &TypedNode,
-        reads: OutletId,
+        reads: &[OutletId],
         op: ClientOp,
         view: Vec<usize>,
     ) -> Result<Value, Reason> {
@@ -315,15 +352,18 @@ impl Lowering<'_> {
     pub(super) fn add_node(
         &mut self,
         node: &TypedNode,
-        reads: OutletId,
+        reads: &[OutletId],
         op: Op,
         shape: Vec<usize>,
         view: Vec<usize>,
     ) -> Result<Value, Reason> {
-        let producer = self.value(reads)?.node;
+        let producers: Vec<NodeIndex> =
+            reads.iter().map(|&outlet| Ok(self.value(outlet)?.node)).collect::<Result<_, Reason>>()?;
         let name = self.name(node);
         let added = self.nodes.add_node(Node { name: name.clone(), op, shape });
-        self.nodes.add_edge(producer, added, 0);
+        for (slot, producer) in producers.into_iter().enumerate() {
+            self.nodes.add_edge(producer, added, slot);
+        }
         Ok(Value { node: added, view, viewed_by: name })
     }
 }

@@ -6,9 +6,11 @@
 
 mod constants;
 mod flow;
+mod functions;
 mod interface;
 mod layers;
 mod lower;
+mod moves;
 mod nodes;
 mod operators;
 mod pointwise;
@@ -24,7 +26,7 @@ pub use report::{Label, Problem, Report};
 
 use std::collections::HashSet;
 
-use tract_onnx::pb::{ModelProto, NodeProto};
+use tract_onnx::pb::{GraphProto, ModelProto, NodeProto};
 use tract_onnx::prelude::Framework;
 
 use self::flow::Flow;
@@ -70,15 +72,16 @@ fn examine(bytes: &[u8], notices: &mut Vec<String>) -> Result<(Option<Graph>, Re
     nodes::check(graph, &flow, &mut problems);
     let bounded = constants::are_bounded(graph, &flow, &mut problems);
     // Without a fixed input and all weights there are no shapes to look at, and constants without bound are not made.
-    let graph = if problems.has_model() || !bounded { None } else { with_shapes(model, &flow, &mut problems) };
+    let source = graph.clone();
+    let graph = if problems.has_model() || !bounded { None } else { with_shapes(model, &source, &flow, &mut problems) };
     Ok((graph, problems.report()))
 }
 
 /// Takes the second look, at shapes.
-fn with_shapes(mut model: ModelProto, flow: &Flow, problems: &mut Problems) -> Option<Graph> {
+fn with_shapes(mut model: ModelProto, source: &GraphProto, flow: &Flow, problems: &mut Problems) -> Option<Graph> {
     typed::prepare(&mut model, flow);
     let failure = match typed::translate(&model) {
-        Ok(typed) => return lower::lower(&typed, flow, problems).map(tidy::tidy),
+        Ok(typed) => return lower::lower(source, &typed, flow, problems).map(tidy::tidy),
         Err(failure) => failure,
     };
     if problems.is_empty() {
@@ -91,7 +94,7 @@ fn with_shapes(mut model: ModelProto, flow: &Flow, problems: &mut Problems) -> O
         && let Ok(typed) = typed::translate(&model)
     {
         // Refused operators may be unknown to tract as well; what comes before them can still be looked at.
-        lower::lower(&typed, flow, problems);
+        lower::lower(source, &typed, flow, problems);
     }
     None
 }

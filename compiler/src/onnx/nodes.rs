@@ -7,7 +7,7 @@ use tract_onnx::pb::{AttributeProto, GraphProto, NodeProto};
 
 use super::flow::{self, Flow};
 use super::interface::data_type_name;
-use super::operators::{Family, family, takes_either_side};
+use super::operators::{Family, family};
 use super::reason::Reason;
 use super::report::Problems;
 use super::tensors;
@@ -53,32 +53,25 @@ fn variable_node(node: &NodeProto, flow: &Flow) -> Option<Reason> {
     let variable: Vec<(usize, &String)> =
         node.input.iter().enumerate().filter(|(_, tensor)| flow.variable.contains(*tensor)).collect();
     match family(operator) {
-        Family::Joins if variable.len() > 1 => return Some(join(&variable)),
-        Family::Joins | Family::Unsupported => return Some(Reason::Operator),
-        Family::Supported | Family::OfShapes => {}
+        Family::Unsupported => return Some(Reason::Operator),
+        Family::Supported | Family::Joins | Family::OfShapes => {}
     }
-    let is_product = matches!(operator, "MatMul" | "Gemm");
-    if takes_either_side(operator) && !is_product && variable.len() > 1 {
-        return Some(join(&variable));
-    }
-    let weights = match takes_either_side(operator) {
-        true => variable.get(1),
-        false => variable.iter().find(|(slot, _)| *slot > 0),
+    let weights = match family(operator) {
+        Family::Joins => None,
+        _ if matches!(operator, "MatMul" | "Gemm") => variable.get(1),
+        _ => variable.iter().find(|(slot, _)| *slot > 0),
     };
     if let Some((_, tensor)) = weights {
         return Some(Reason::NotConstant { tensor: tensor.to_string() });
     }
-    if let Some(tensor) = flow::made(node).skip(1).find(|tensor| flow.used.contains(*tensor)) {
+    let second = flow::made(node).skip(1).find(|tensor| flow.used.contains(*tensor));
+    if let Some(tensor) = second.filter(|_| operator != "Split") {
         return Some(Reason::SecondOutput { tensor: tensor.into() });
     }
     attributes(node)
 }
 
-fn join(variable: &[(usize, &String)]) -> Reason {
-    Reason::Join { tensors: variable.iter().map(|(_, tensor)| tensor.to_string()).collect() }
-}
-
-fn attribute<'a>(node: &'a NodeProto, name: &str) -> Option<&'a AttributeProto> {
+pub(super) fn attribute<'a>(node: &'a NodeProto, name: &str) -> Option<&'a AttributeProto> {
     node.attribute.iter().find(|attribute| attribute.name == name)
 }
 

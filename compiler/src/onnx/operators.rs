@@ -7,7 +7,7 @@ pub(super) enum Family {
     Supported,
     /// Gives the shape of a tensor: a constant, since all shapes are fixed.
     OfShapes,
-    /// Exists to join branches.
+    /// Computed by the client from any number of tensors, constant or not.
     Joins,
     /// Anything else.
     Unsupported,
@@ -17,18 +17,16 @@ pub(super) enum Family {
 pub(super) fn family(operator: &str) -> Family {
     match operator {
         "Conv" | "Gemm" | "MatMul" | "BatchNormalization" | "Relu" | "Clip" | "MaxPool" | "AveragePool"
-        | "GlobalAveragePool" | "GlobalMaxPool" | "ReduceMean" | "ReduceMax" | "Flatten" | "Reshape" | "Squeeze"
-        | "Unsqueeze" | "Transpose" | "Dropout" | "Identity" | "Cast" | "Softmax" | "Add" | "Sub" | "Mul" | "Div"
-        | "Max" | "Min" => Family::Supported,
+        | "GlobalAveragePool" | "GlobalMaxPool" | "ReduceMean" | "ReduceMax" | "ReduceMin" | "ReduceProd"
+        | "ReduceSum" | "ReduceL1" | "ReduceLogSum" | "Flatten" | "Reshape" | "Squeeze" | "Unsqueeze" | "Transpose"
+        | "Dropout" | "Identity" | "Cast" | "Softmax" | "LogSoftmax" | "Slice" | "Split" | "Pad" | "PRelu" | "Abs"
+        | "Ceil" | "Celu" | "Elu" | "Erf" | "Exp" | "Floor" | "Gelu" | "HardSigmoid" | "HardSwish" | "LeakyRelu"
+        | "Log" | "Mish" | "Neg" | "Reciprocal" | "Round" | "Selu" | "Sigmoid" | "Sign" | "Softplus" | "Softsign"
+        | "Sqrt" | "Swish" | "Tanh" | "ThresholdedRelu" => Family::Supported,
         "Shape" | "Size" => Family::OfShapes,
-        "Concat" | "Sum" | "Mean" | "Where" => Family::Joins,
+        "Add" | "Sub" | "Mul" | "Div" | "Max" | "Min" | "Sum" | "Mean" | "Concat" => Family::Joins,
         _ => Family::Unsupported,
     }
-}
-
-/// Says whether an operator treats two of its inputs alike, so that either may be the constant one.
-pub(super) fn takes_either_side(operator: &str) -> bool {
-    matches!(operator, "Add" | "Sub" | "Mul" | "Div" | "Max" | "Min" | "MatMul" | "Gemm")
 }
 
 /// Says what to use in place of an unsupported operator.

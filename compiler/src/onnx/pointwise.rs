@@ -1,6 +1,6 @@
 //! Arithmetic with constants, number by number: bias, batch norm, scaling, clipping.
 
-use chococ_plans::op::ClientOp;
+use chococ_plans::op::{Arithmetic, ClientOp};
 use tract_onnx::prelude::{OutletId, TypedNode};
 use tract_onnx::tract_core::ops::binary::TypedBinOp;
 
@@ -9,49 +9,63 @@ use super::reason::Reason;
 use crate::graph::Op;
 
 impl Lowering<'_> {
-    /// Translates a binary operator, one side of which is constant.
+    /// Translates a binary operator.
     ///
-    /// The operator acts on the numbers where they are: a change of shape before it is put off until after it.
+    /// With one number a channel on one side, it acts on the numbers where they are: a change of shape before it is put
+    /// off until after it. All else is done on tensors in the shapes that tract sees.
     pub(super) fn binary(&mut self, node: &TypedNode, binary: &TypedBinOp, view: Vec<usize>) -> Result<Value, Reason> {
         let &[left, right] = &node.inputs[..] else { return Err(Reason::Operator) };
         let (reads, constant, is_left) = match (self.constant(left)?, self.constant(right)?) {
             (None, Some(constant)) => (left, constant, false),
             (Some(constant), None) => (right, constant, true),
-            _ => return Err(self.join(&[left, right])),
+            _ => return self.combine(node, binary.0.name(), view),
         };
-        if self.value(reads)?.view != view {
-            return Err(Reason::NotPerChannel { constant: constant.shape, shape: self.value(reads)?.view });
-        }
-        let op = match binary.0.name() {
-            "Max" | "Min" => clip(binary.0.name(), &constant, &view)?,
-            name => {
-                let numbers = self.per_channel(reads, &constant)?;
-                affine(name, numbers, is_left)?
-            }
+        let name = binary.0.name();
+        let op = match self.value(reads)?.view == view {
+            false => None,
+            true if matches!(name, "Max" | "Min") => clip(name, &constant)?,
+            true => match self.per_channel(reads, &constant)? {
+                Some(numbers) => affine(name, numbers, is_left)?,
+                None => None,
+            },
         };
+        let Some(op) = op else { return self.combine(node, name, view) };
         let shape = self.shape(self.value(reads)?.node).to_vec();
-        self.add_node(node, reads, Op::Client(op), shape, view)
+        self.add_node(node, &[reads], Op::Client(op), shape, view)
     }
 
-    fn join(&self, outlets: &[OutletId]) -> Reason {
-        let label = |outlet: &OutletId| self.model.outlet_label(*outlet).unwrap_or("a tensor").to_string();
-        Reason::Join { tensors: outlets.iter().map(label).collect() }
+    /// Translates a binary operator on two tensors, either of which may be constant.
+    fn combine(&mut self, node: &TypedNode, name: &str, view: Vec<usize>) -> Result<Value, Reason> {
+        let arithmetic = match name {
+            "Add" => Arithmetic::Add,
+            "Sub" => Arithmetic::Sub,
+            "Mul" => Arithmetic::Mul,
+            "Div" => Arithmetic::Div,
+            "Max" => Arithmetic::Max,
+            "Min" => Arithmetic::Min,
+            _ => return Err(Reason::Operator),
+        };
+        for &input in &node.inputs {
+            self.operand(node, input)?;
+        }
+        self.add(node, &node.inputs, ClientOp::Combine(arithmetic), view)
     }
 
     /// Reads a constant as one number for each channel of the value that it meets.
     ///
     /// Channels are those of the node that holds the value; if the constant differs inside one of those, the shape
     /// that tract sees is taken on, and its first axis has the channels.
-    fn per_channel(&mut self, reads: OutletId, constant: &Constant) -> Result<Vec<f32>, Reason> {
+    ///
+    /// None if the constant differs inside the channels of either.
+    pub(super) fn per_channel(&mut self, reads: OutletId, constant: &Constant) -> Result<Option<Vec<f32>>, Reason> {
         let value = self.value(reads)?;
         let channels = self.shape(value.node).first().copied().unwrap_or(1);
         if let Some(numbers) = channel_numbers(constant, &value.view, channels) {
-            return Ok(numbers);
+            return Ok(Some(numbers));
         }
-        let refusal = || Reason::NotPerChannel { constant: constant.shape.clone(), shape: value.view.clone() };
         let shape = self.in_own_shape(reads)?;
         let channels = shape.first().copied().unwrap_or(1);
-        channel_numbers(constant, &value.view, channels).ok_or_else(refusal)
+        Ok(channel_numbers(constant, &value.view, channels))
     }
 }
 
@@ -99,8 +113,8 @@ fn spread<'a>(constant: &'a Constant, view: &'a [usize]) -> impl Iterator<Item =
     })
 }
 
-/// Writes x op constant, or constant op x, as scale * x + shift.
-fn affine(name: &str, numbers: Vec<f32>, constant_is_left: bool) -> Result<ClientOp, Reason> {
+/// Writes x op constant, or constant op x, as scale * x + shift, if that is what it is.
+fn affine(name: &str, numbers: Vec<f32>, constant_is_left: bool) -> Result<Option<ClientOp>, Reason> {
     if numbers.iter().any(|number| !number.is_finite()) {
         return Err(Reason::NotFinite);
     }
@@ -112,25 +126,23 @@ fn affine(name: &str, numbers: Vec<f32>, constant_is_left: bool) -> Result<Clien
         ("Sub", true) => (all(-1.0), numbers),
         ("Div", false) if numbers.contains(&0.0) => return Err(Reason::NotFinite),
         ("Div", false) => (numbers.iter().map(|number| 1.0 / number).collect(), all(0.0)),
-        ("Div", true) => return Err(Reason::DividesByInput),
-        _ => return Err(Reason::Operator),
+        _ => return Ok(None),
     };
-    Ok(ClientOp::Affine { scale, shift })
+    Ok(Some(ClientOp::Affine { scale, shift }))
 }
 
-/// Writes the larger, or the smaller, of x and a number as a clip with one bound.
-fn clip(name: &str, constant: &Constant, view: &[usize]) -> Result<ClientOp, Reason> {
-    let bound = constant.values.first().copied().filter(|first| constant.values.iter().all(|value| value == first));
-    let refusal = || Reason::NotPerChannel { constant: constant.shape.clone(), shape: view.to_vec() };
-    // Infinity stands for no bound.
-    let bound = bound.ok_or_else(refusal)?.clamp(f32::MIN, f32::MAX);
-    if bound.is_nan() {
+/// Writes the larger, or the smaller, of x and a number as a clip with one bound, if there is one number.
+fn clip(name: &str, constant: &Constant) -> Result<Option<ClientOp>, Reason> {
+    if constant.values.iter().any(|value| value.is_nan()) {
         return Err(Reason::NotFinite);
     }
-    Ok(match name {
+    let bound = constant.values.first().copied().filter(|first| constant.values.iter().all(|value| value == first));
+    // Infinity stands for no bound.
+    let Some(bound) = bound.map(|bound| bound.clamp(f32::MIN, f32::MAX)) else { return Ok(None) };
+    Ok(Some(match name {
         "Max" => ClientOp::Clip { low: bound, high: f32::MAX },
         _ => ClientOp::Clip { low: f32::MIN, high: bound },
-    })
+    }))
 }
 
 #[cfg(test)]

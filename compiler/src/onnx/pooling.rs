@@ -1,6 +1,6 @@
 //! Pooling: what takes the largest or the mean of a window, or of a whole channel.
 
-use chococ_plans::op::{ClientOp, Pool};
+use chococ_plans::op::{ClientOp, Pool, Reduction};
 use tract_onnx::prelude::{OutletId, TypedNode};
 use tract_onnx::tract_core::ops::binary::TypedBinOp;
 use tract_onnx::tract_core::ops::cnn::{MaxPool, PoolSpec, SumPool};
@@ -14,7 +14,7 @@ impl Lowering<'_> {
     /// Translates a max pooling.
     pub(super) fn max_pool(&mut self, node: &TypedNode, pool: &MaxPool, view: Vec<usize>) -> Result<Value, Reason> {
         let (pool, _) = self.pool(node.inputs[0], &pool.pool_spec)?;
-        self.add(node, node.inputs[0], ClientOp::MaxPool(pool), view)
+        self.add(node, &node.inputs, ClientOp::MaxPool(pool), view)
     }
 
     /// Translates an average pooling.
@@ -27,7 +27,7 @@ impl Lowering<'_> {
         if count_include_pad && !(0..2).all(|axis| windows.counts_even_padding(axis)) {
             return Err(Reason::UnevenPadding { pads: windows.pads() });
         }
-        self.add(node, node.inputs[0], ClientOp::AveragePool { pool, count_include_pad }, view)
+        self.add(node, &node.inputs, ClientOp::AveragePool { pool, count_include_pad }, view)
     }
 
     fn pool(&mut self, reads: OutletId, spec: &PoolSpec) -> Result<(Pool, Windows), Reason> {
@@ -52,22 +52,42 @@ impl Lowering<'_> {
     pub(super) fn reduce(&mut self, node: &TypedNode, reduce: &Reduce, view: Vec<usize>) -> Result<Value, Reason> {
         let reads = node.inputs[0];
         let before = self.value(reads)?.view;
-        let refusal = || Reason::Reduction { axes: reduce.axes.to_vec(), shape: before.clone() };
-        if before.len() != 4 || reduce.axes[..] != [2, 3] {
-            return Err(refusal());
+        if before.len() != 4 || reduce.axes[..] != [2, 3] || !matches!(reduce.reducer, Reducer::Max | Reducer::Sum) {
+            return self.reduce_axes(node, reduce, view);
         }
         let kernel = [before[2], before[3]];
         let op = match reduce.reducer {
             Reducer::Max => ClientOp::MaxPool(Pool { kernel, strides: [1, 1], pads_before: [0, 0] }),
-            Reducer::Sum => {
-                let division = self.division_by(node, kernel[0] * kernel[1])?.ok_or_else(refusal)?;
-                self.absorbed.insert(division);
-                ClientOp::GlobalAveragePool
-            }
-            _ => return Err(refusal()),
+            _ => match self.division_by(node, kernel[0] * kernel[1])? {
+                Some(division) => {
+                    self.absorbed.insert(division);
+                    ClientOp::GlobalAveragePool
+                }
+                None => return self.reduce_axes(node, reduce, view),
+            },
         };
         self.in_own_shape(reads)?;
-        self.add(node, reads, op, view)
+        self.add(node, &[reads], op, view)
+    }
+
+    /// Translates a reduction along any axes but that of the batch.
+    fn reduce_axes(&mut self, node: &TypedNode, reduce: &Reduce, view: Vec<usize>) -> Result<Value, Reason> {
+        let before = self.value(node.inputs[0])?.view;
+        let reduction = match reduce.reducer {
+            Reducer::Max => Reduction::Max,
+            Reducer::Min => Reduction::Min,
+            Reducer::Prod => Reduction::Prod,
+            Reducer::Sum => Reduction::Sum,
+            _ => return Err(Reason::Operator),
+        };
+        let rank = self.in_own_shape(node.inputs[0])?.len();
+        let batch_axes = before.len() - rank;
+        // One image is the sum, and the largest, of a batch of one.
+        let mut axes: Vec<usize> =
+            reduce.axes.iter().filter(|&&axis| axis >= batch_axes).map(|axis| axis - batch_axes).collect();
+        axes.sort_unstable();
+        axes.dedup();
+        self.add(node, &node.inputs, ClientOp::Reduce { reduction, axes }, view)
     }
 
     /// Finds the node that divides a sum, and does nothing else with it, by the number of its terms.

@@ -44,7 +44,11 @@ pub(super) fn prepare(model: &mut ModelProto, flow: &Flow) {
         while node.input.last().is_some_and(String::is_empty) {
             node.input.pop();
         }
-        if flow.variable_nodes[index] && node.output.iter().skip(1).all(|output| !flow.used.contains(output)) {
+        // How many parts a Split makes follows from how many outputs it has.
+        if flow.variable_nodes[index]
+            && node.op_type != "Split"
+            && node.output.iter().skip(1).all(|output| !flow.used.contains(output))
+        {
             node.output.truncate(1);
         }
         graph.node.push(node);

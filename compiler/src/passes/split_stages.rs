@@ -43,7 +43,7 @@ mod tests {
         IntStep::Client(ClientStep {
             name: format!("relu{at}"),
             op: ClientOp::Relu,
-            input: ValueId(at),
+            inputs: vec![ValueId(at)],
             output: ValueId(at + 1),
             shape: vec![2],
         })

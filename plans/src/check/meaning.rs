@@ -2,16 +2,16 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::check::PlanError;
-use crate::network::{ClientStep, LinearLayer, ValueId};
-use crate::op::{ClientOp, Conv, Linear, Pool};
+use crate::check::{PlanError, client};
+use crate::network::{LinearLayer, ValueId};
+use crate::op::{Conv, Linear};
 use crate::plan::{Plan, Quantization, Stage};
 
 /// Elements that a tensor, of activations or weights, may have: the 103 million weights of VGG16's largest layer fit.
 pub const LARGEST_TENSOR: usize = 1 << 27;
 
 /// A dimension, stride, pad or dilation that no product with another overflows.
-const LARGEST_SIZE: usize = 1 << 20;
+pub(super) const LARGEST_SIZE: usize = 1 << 20;
 
 /// Taps of a kernel, each of which is a rotation, and phases of an image.
 pub const LARGEST_KERNEL: usize = 1 << 10;
@@ -34,8 +34,9 @@ pub(super) fn check(plan: &Plan) -> Result<(), PlanError> {
             Stage::Client(steps) => {
                 for step in steps {
                     let stage = format!("step `{}`", step.name);
-                    let input = read(&stage, &shapes, step.input)?;
-                    client_step(step, &input)
+                    let inputs: Vec<Vec<usize>> =
+                        step.inputs.iter().map(|&input| read(&stage, &shapes, input)).collect::<Result<_, _>>()?;
+                    client::check(step, &inputs)
                         .map_err(|problem| PlanError::Operator { stage: stage.clone(), problem })?;
                     define(&stage, &mut shapes, step.output, step.shape.clone())?;
                 }
@@ -81,57 +82,6 @@ fn define(
         None => Ok(()),
         Some(_) => Err(PlanError::Value { stage: stage.to_owned(), value: value.0, problem: "is defined twice" }),
     }
-}
-
-fn client_step(step: &ClientStep, input: &[usize]) -> Result<(), String> {
-    let same = |what: &str| match step.shape == input {
-        true => Ok(()),
-        false => Err(format!("{what} turns {input:?} into {:?}", step.shape)),
-    };
-    match &step.op {
-        ClientOp::Relu => same("Relu"),
-        ClientOp::Clip { low, high } if low <= high => same("Clip"),
-        ClientOp::Clip { low, high } => Err(format!("clips to [{low}, {high}]")),
-        ClientOp::MaxPool(pool) | ClientOp::AveragePool { pool, .. } => windows(pool, input, &step.shape),
-        ClientOp::GlobalAveragePool => match (input, step.shape.as_slice()) {
-            ([channels, _, _], [out, 1, 1]) if channels == out => Ok(()),
-            _ => Err(format!("a global average turns {input:?} into {:?}", step.shape)),
-        },
-        ClientOp::Affine { scale, shift } => {
-            let channels = input.first().copied().unwrap_or(0);
-            if scale.len() != channels || shift.len() != channels {
-                return Err(format!("{} factors and {} summands for {channels} channels", scale.len(), shift.len()));
-            }
-            if !scale.iter().chain(shift).all(|x| x.is_finite()) {
-                return Err("a factor or summand is not finite".to_owned());
-            }
-            same("a batch norm")
-        }
-        ClientOp::Softmax { axis } if *axis < input.len() => same("Softmax"),
-        ClientOp::Softmax { axis } => Err(format!("Softmax along axis {axis} of {input:?}")),
-        ClientOp::Reshape => match step.shape.iter().product::<usize>() == input.iter().product::<usize>() {
-            true => Ok(()),
-            false => Err(format!("cannot turn {input:?} into {:?}", step.shape)),
-        },
-    }
-}
-
-/// Every window of a pool must hold a pixel.
-fn windows(pool: &Pool, input: &[usize], output: &[usize]) -> Result<(), String> {
-    let (&[channels, height, width], &[out_channels, out_height, out_width]) = (input, output) else {
-        return Err(format!("pooling turns {input:?} into {output:?}"));
-    };
-    if channels != out_channels {
-        return Err(format!("pooling turns {channels} channels into {out_channels}"));
-    }
-    for (axis, (size, out)) in [(height, out_height), (width, out_width)].into_iter().enumerate() {
-        let (kernel, stride, pad) = (pool.kernel[axis], pool.strides[axis], pool.pads_before[axis]);
-        let sized = [size, out, kernel, stride].iter().all(|n| (1..=LARGEST_SIZE).contains(n));
-        if !sized || pad >= kernel || (out - 1) * stride >= size + pad {
-            return Err(format!("windows of {kernel}, stride {stride}, padding {pad} do not cover {size} in {out}"));
-        }
-    }
-    Ok(())
 }
 
 fn linear_layer(layer: &LinearLayer, input: &[usize]) -> Result<(), String> {

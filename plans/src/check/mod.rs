@@ -4,6 +4,7 @@
 //! that a plan states and that follows from the rest of it is computed again: layouts, Galois keys, costs, budgets.
 //! (The ranges follow from the weights: [`Weights::from_bytes`](crate::weights::Weights::from_bytes) proves them.)
 
+mod client;
 pub mod meaning;
 mod parameters;
 

@@ -8,7 +8,7 @@ mod client;
 mod linear;
 mod ordered;
 
-pub use client::client;
+pub use client::{Operand, client, is_never_negative};
 pub use linear::{linear_floats, linear_integers};
 
 use multiversion::multiversion;

@@ -68,7 +68,7 @@ pub fn small_plan() -> (Plan, Weights) {
     let relu = ClientStep {
         name: "relu".to_owned(),
         op: ClientOp::Relu,
-        input: ValueId(1),
+        inputs: vec![ValueId(1)],
         output: ValueId(2),
         shape: vec![2, 6, 6],
     };

@@ -4,14 +4,16 @@
 //! four combinations for a layer is tried: layers before it are quantised already, layers after it still in float, and
 //! the one whose network outputs come nearest to those of the float network wins.
 
+use std::borrow::Cow;
+
 use chococ_plans::eval;
 use chococ_plans::network::Quantizer;
 use chococ_plans::op::Linear;
 use rayon::prelude::*;
 
-use super::chain::Chain;
 use super::reference::{Reference, channel_means, mean_rows};
 use super::report::Candidate;
+use super::walk::{Live, Walk};
 use super::weights::WeightCodes;
 
 /// How many calibration inputs a decision looks at, at most.
@@ -25,13 +27,21 @@ pub(super) fn decision_inputs(count: usize) -> Vec<usize> {
 
 /// A linear layer in its surroundings.
 pub(super) struct Site<'a> {
-    pub(super) chain: &'a Chain<'a>,
-    /// Which node of the chain it is.
+    pub(super) walk: &'a Walk<'a>,
+    /// Which of its nodes it is.
     pub(super) index: usize,
     pub(super) operator: &'a Linear,
     pub(super) reference: &'a Reference,
-    /// What the layer reads, one a calibration input, all layers before it being quantised.
-    pub(super) inputs: &'a [Vec<f32>],
+    /// The values before the layer, one list a calibration input, all layers before it being quantised.
+    pub(super) values: &'a [Live<'static>],
+}
+
+impl Site<'_> {
+    /// What the layer reads, one a calibration input.
+    pub(super) fn inputs(&self) -> Vec<&[f32]> {
+        let read = self.walk.reads[self.index][0];
+        self.values.iter().map(|live| live[read].as_deref().expect("a value is kept until its last reader")).collect()
+    }
 }
 
 /// Full range first, then the one that clips.
@@ -62,13 +72,14 @@ pub(super) fn decide(site: &Site, options: &Options) -> Vec<Candidate> {
 ///
 /// The layer is computed in floats on the numbers that the codes stand for: near enough to the exact integers to choose by.
 fn output_error(site: &Site, quantizer: &Quantizer, weights: &[f32]) -> f64 {
-    let chosen = decision_inputs(site.inputs.len());
+    let inputs = site.inputs();
+    let chosen = decision_inputs(inputs.len());
     let channels = site.operator.output_channels();
     let no_bias = vec![0.0; channels];
     let outputs: Vec<Vec<f32>> = chosen
         .par_iter()
         .map(|&image| {
-            let codes = eval::quantize(quantizer, &site.inputs[image]);
+            let codes = eval::quantize(quantizer, inputs[image]);
             let x: Vec<f32> = codes.into_iter().map(|code| code as f32 * quantizer.scale).collect();
             eval::linear_floats(site.operator, weights, &no_bias, &x)
         })
@@ -88,7 +99,10 @@ fn output_error(site: &Site, quantizer: &Quantizer, weights: &[f32]) -> f64 {
             for (channel, correction) in y.chunks_exact_mut(cells).zip(&corrections) {
                 channel.iter_mut().for_each(|value| *value += correction);
             }
-            let output = site.chain.run(site.index + 1, y, |_, _| ());
+            let borrowed = site.values[image].iter().map(|value| value.as_deref().map(Cow::Borrowed));
+            let mut live: Live<'_> = borrowed.collect();
+            live[site.index + 1] = Some(Cow::Owned(y));
+            let output = site.walk.finish(site.index + 1, live, |_, _| ());
             mean_squared_difference(&output, &site.reference.outputs[image])
         })
         .collect();

@@ -36,9 +36,10 @@ pub(super) fn quantize_layer(
     site: &Site,
     layer: &FloatLayer,
 ) -> Result<(LinearLayer, LayerWeights, LayerReport), Error> {
-    let observed = Observed::of(site.operator, site.inputs);
+    let inputs = site.inputs();
+    let observed = Observed::of(site.operator, &inputs);
     let signed = !(layer.never_negative && observed.never_negative());
-    let silent = silent_channels(layer, site.inputs.len(), &observed);
+    let silent = silent_channels(layer, inputs.len(), &observed);
     let kept = without_silent(site.operator, layer.weights, &silent);
     let rows = site.operator.output_channels();
     let full = observed.full_range(layer.bits.activation, signed);
@@ -64,7 +65,7 @@ pub(super) fn quantize_layer(
     let linear = LinearLayer {
         name: layer.name.into(),
         operator: site.operator.clone(),
-        input: ValueId(site.index),
+        input: ValueId(site.walk.reads[site.index][0]),
         output: ValueId(site.index + 1),
         quantizer,
         weight_bits: layer.bits.weight,
@@ -97,14 +98,15 @@ fn silent_channels(layer: &FloatLayer, inputs: usize, observed: &Observed) -> Ve
 }
 
 fn corrected_bias(site: &Site, quantizer: &Quantizer, weights: &WeightCodes) -> IntegerBias {
-    let all: Vec<usize> = (0..site.inputs.len()).collect();
+    let inputs = site.inputs();
+    let all: Vec<usize> = (0..inputs.len()).collect();
     let targets = site.reference.means(site.index, &all);
-    let means = accumulator_means(site.operator, site.inputs, quantizer, weights);
+    let means = accumulator_means(site.operator, &inputs, quantizer, weights);
     integer_bias(&targets, &means, quantizer.scale, &weights.row_scales)
 }
 
 /// Mean accumulator of each output channel, without bias, over all inputs.
-fn accumulator_means(operator: &Linear, inputs: &[Vec<f32>], quantizer: &Quantizer, weights: &WeightCodes) -> Vec<f64> {
+fn accumulator_means(operator: &Linear, inputs: &[&[f32]], quantizer: &Quantizer, weights: &WeightCodes) -> Vec<f64> {
     let channels = weights.row_scales.len();
     let unbiased = LayerWeights { weights: weights.codes.clone(), bias: vec![0; channels] };
     let means: Vec<Vec<f64>> = inputs

@@ -1,6 +1,6 @@
 //! Quantises a network: real activations and weights become small integers, layer by layer.
 //!
-//! Assumes a graph whose linear layers and client operators read one tensor each, and inputs that are like those to come.
+//! Assumes inputs that are like those to come.
 //! Makes true: each linear layer is exact on integers ([`IntGraph`]), and the range of its accumulators is proved, not
 //! measured. Activations have one scale a tensor, weights one an output channel.
 //!
@@ -17,7 +17,6 @@
 
 mod bias;
 mod calibration;
-mod chain;
 mod decide;
 mod layer;
 mod range_proof;
@@ -26,8 +25,10 @@ mod reference;
 mod report;
 #[cfg(test)]
 mod tests;
+mod walk;
 mod weights;
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use chococ_plans::eval;
@@ -41,11 +42,10 @@ pub use self::decide::DECISION_INPUTS;
 pub use self::range_proof::{LARGEST_ACCUMULATOR, prove_ranges};
 pub use self::report::{Candidate, LayerReport, QuantizationReport};
 
-use self::chain::Chain;
 use self::decide::{Site, decision_inputs, mean_squared_difference};
 use self::layer::{FloatLayer, quantize_layer};
-use self::ranges::never_negative;
 use self::reference::Reference;
+use self::walk::{Live, Walk};
 use crate::error::Error;
 use crate::graph::{Graph, Op};
 use crate::int_graph::{IntGraph, IntStep};
@@ -83,62 +83,71 @@ pub fn quantize(graph: &Graph, calibration: &Calibration, bits: Bits) -> Result<
             return Err(Error::Bits { what, bits });
         }
     }
-    let chain = Chain::of(graph);
-    calibration.check(chain.input_shape)?;
-    let reference = Reference::compute(&chain, calibration)?;
-    let mut quantized = Quantized::start(&chain, calibration);
-    let total = chain.nodes.iter().filter(|node| matches!(node.op, Op::Linear { .. })).count();
-    for (index, node) in chain.nodes.iter().enumerate() {
+    let walk = Walk::of(graph);
+    calibration.check(walk.shape(0))?;
+    let reference = Reference::compute(&walk, calibration)?;
+    let mut quantized = Quantized::start(&walk, calibration);
+    let total = walk.nodes.iter().filter(|node| matches!(node.op, Op::Linear { .. })).count();
+    for (index, node) in walk.nodes.iter().enumerate() {
+        let never_negative = walk.reads[index].iter().map(|&value| quantized.never_negative[value]);
+        let never_negative: Vec<bool> = never_negative.collect();
         match &node.op {
             Op::Input => unreachable!("the input is not among the operators"),
             Op::Client(op) => quantized.push_client(ClientStep {
                 name: node.name.clone(),
                 op: op.clone(),
-                input: ValueId(index),
+                inputs: walk.reads[index].iter().map(|&value| ValueId(value)).collect(),
                 output: ValueId(index + 1),
                 shape: node.shape.clone(),
             }),
             Op::Linear { operator, weights, bias } => {
                 tracing::info!(layer = node.name, finished = quantized.reports.len(), total, "quantising");
                 let generated = calibration.generated;
-                let never_negative = quantized.never_negative;
+                let never_negative = never_negative[0];
                 let float = FloatLayer { name: &node.name, weights, bias, bits, never_negative, generated };
                 quantized.push_linear(&reference, operator, &float)?;
             }
         }
-        quantized.never_negative = never_negative(&node.op, quantized.never_negative);
+        quantized.never_negative.push(ranges::never_negative(&node.op, &never_negative));
     }
     Ok(quantized.finish(&reference, calibration, bits))
 }
 
 /// The part of the network that is quantised already.
 struct Quantized<'a> {
-    chain: &'a Chain<'a>,
+    walk: &'a Walk<'a>,
     graph: IntGraph,
     reports: Vec<LayerReport>,
-    /// The newest value, one a calibration input. Earlier ones are not kept: nothing reads them any more.
-    values: Vec<Vec<f32>>,
-    /// Whether the newest value is known to be non-negative.
-    never_negative: bool,
+    /// The values so far, one list a calibration input; those that nothing reads any more are not kept.
+    values: Vec<Live<'static>>,
+    /// By value: whether it is known to be non-negative.
+    never_negative: Vec<bool>,
 }
 
 impl<'a> Quantized<'a> {
-    fn start(chain: &'a Chain<'a>, calibration: &Calibration) -> Quantized<'a> {
+    fn start(walk: &'a Walk<'a>, calibration: &Calibration) -> Quantized<'a> {
         let graph = IntGraph {
-            input_shape: chain.input_shape.to_vec(),
-            output: ValueId(chain.nodes.len()),
+            input_shape: walk.shape(0).to_vec(),
+            output: ValueId(walk.output),
             steps: Vec::new(),
             weights: BTreeMap::new(),
             float_weights: BTreeMap::new(),
         };
         // Nothing proves an input non-negative; whoever chose the calibration inputs answers for it.
         let never_negative = calibration.inputs.iter().flatten().all(|x| *x >= 0.0);
-        Quantized { chain, graph, reports: Vec::new(), values: calibration.inputs.clone(), never_negative }
+        let start = |input: &Vec<f32>| {
+            let mut live: Live<'static> = vec![None; walk.nodes.len() + 1];
+            live[0] = Some(Cow::Owned(input.clone()));
+            live
+        };
+        let values = calibration.inputs.iter().map(start).collect();
+        Quantized { walk, graph, reports: Vec::new(), values, never_negative: vec![never_negative] }
     }
 
     fn push_client(&mut self, step: ClientStep) {
-        let input_shape = self.chain.shape_before(step.input.0);
-        self.values.par_iter_mut().for_each(|x| *x = eval::client(&step.op, input_shape, &step.shape, x));
+        let index = self.graph.steps.len();
+        let walk = self.walk;
+        self.define(|live| walk.step(index, live));
         self.graph.steps.push(IntStep::Client(step));
     }
 
@@ -147,9 +156,12 @@ impl<'a> Quantized<'a> {
             return Err(Error::DuplicateName { node: float.name.into() });
         }
         let index = self.graph.steps.len();
-        let site = Site { chain: self.chain, index, operator, reference, inputs: &self.values };
+        let site = Site { walk: self.walk, index, operator, reference, values: &self.values };
         let (layer, weights, report) = quantize_layer(&site, float)?;
-        self.values.par_iter_mut().for_each(|x| *x = run(&layer, &weights, x));
+        let read = self.walk.reads[index][0];
+        self.define(|live| {
+            run(&layer, &weights, live[read].as_deref().expect("a value is kept until its last reader"))
+        });
         self.reports.push(report);
         self.graph.weights.insert(layer.name.clone(), weights);
         self.graph.float_weights.insert(layer.name.clone(), (float.weights.to_vec(), float.bias.to_vec()));
@@ -157,11 +169,24 @@ impl<'a> Quantized<'a> {
         Ok(())
     }
 
+    /// Defines the next value for each calibration input, and forgets those that nothing reads any more.
+    fn define(&mut self, value: impl Fn(&Live<'static>) -> Vec<f32> + Sync) {
+        let (index, walk) = (self.graph.steps.len(), self.walk);
+        self.values.par_iter_mut().for_each(|live| {
+            live[index + 1] = Some(Cow::Owned(value(live)));
+            for &read in walk.reads[index].iter().filter(|&&read| walk.is_spent(read, index)) {
+                live[read] = None;
+            }
+        });
+    }
+
     fn finish(self, reference: &Reference, calibration: &Calibration, bits: Bits) -> (IntGraph, QuantizationReport) {
         let inputs = self.values.len();
-        let pairs = || self.values.iter().zip(&reference.outputs);
-        let output_error = pairs().map(|(a, b)| mean_squared_difference(a, b)).sum::<f64>() / inputs as f64;
+        let answers = self.values.iter().map(|live| live[self.walk.output].as_deref().expect("the answer is kept"));
+        let pairs: Vec<(&[f32], &Vec<f32>)> = answers.zip(&reference.outputs).collect();
+        let output_error = pairs.iter().map(|(a, b)| mean_squared_difference(a, b)).sum::<f64>() / inputs as f64;
         let square = reference.outputs.iter().map(|y| mean_squared_difference(y, &vec![0.0; y.len()])).sum::<f64>();
+        let agreement = pairs.iter().filter(|(a, b)| largest(a) == largest(b)).count() as f64 / inputs as f64;
         let report = QuantizationReport {
             bits,
             calibration_inputs: inputs,
@@ -169,7 +194,7 @@ impl<'a> Quantized<'a> {
             layers: self.reports,
             output_error,
             relative_output_error: if square == 0.0 { output_error } else { output_error / (square / inputs as f64) },
-            agreement: pairs().filter(|(a, b)| largest(a) == largest(b)).count() as f64 / inputs as f64,
+            agreement,
             notices: notices(calibration),
         };
         (self.graph, report)

@@ -1,7 +1,8 @@
 //! Ranges of the activations that a linear layer reads: what was seen, and the codes that would hold it.
 
+use chococ_plans::eval;
 use chococ_plans::network::Quantizer;
-use chococ_plans::op::{ClientOp, Linear};
+use chococ_plans::op::{Arithmetic, ClientOp, Function, Linear};
 use rayon::prelude::*;
 
 use super::SMALLEST_MAGNITUDE;
@@ -28,7 +29,7 @@ pub(super) struct Observed {
 
 impl Observed {
     /// Looks at the inputs of `operator`. Counts, minima and maxima do not depend on the order of the threads.
-    pub(super) fn of(operator: &Linear, inputs: &[Vec<f32>]) -> Observed {
+    pub(super) fn of(operator: &Linear, inputs: &[&[f32]]) -> Observed {
         let channels = operator.input_shape()[0];
         let (low, high, silent) = inputs.par_iter().map(|x| extremes(x, channels)).reduce(
             || (f32::INFINITY, f32::NEG_INFINITY, vec![true; channels]),
@@ -106,20 +107,33 @@ fn extremes(x: &[f32], channels: usize) -> (f32, f32, Vec<bool>) {
     (low, high, silent)
 }
 
-/// Whether no output of `op` can be negative, given whether its input can.
+/// Whether no output of `op` can be negative, given of each of its inputs whether that can.
 ///
 /// What was seen on calibration inputs is not enough for unsigned codes: a batch norm may be negative on the next input.
-pub(super) fn never_negative(op: &Op, input_never_negative: bool) -> bool {
+pub(super) fn never_negative(op: &Op, inputs_never_negative: &[bool]) -> bool {
+    let all = inputs_never_negative.iter().all(|never| *never);
+    let Op::Client(op) = op else { return false };
     match op {
-        Op::Input | Op::Linear { .. } => false,
-        Op::Client(ClientOp::Relu | ClientOp::Softmax { .. }) => true,
-        Op::Client(ClientOp::Clip { low, high }) => *high >= 0.0 && (*low >= 0.0 || input_never_negative),
-        Op::Client(ClientOp::Affine { scale, shift }) => {
-            input_never_negative && scale.iter().chain(shift).all(|number| *number >= 0.0)
-        }
-        Op::Client(
-            ClientOp::MaxPool(_) | ClientOp::AveragePool { .. } | ClientOp::GlobalAveragePool | ClientOp::Reshape,
-        ) => input_never_negative,
+        ClientOp::Relu | ClientOp::Softmax { .. } => true,
+        ClientOp::LogSoftmax { .. } => false,
+        ClientOp::Constant { values } => values.iter().all(|number| *number >= 0.0),
+        ClientOp::Clip { low, high } => *high >= 0.0 && (*low >= 0.0 || all),
+        ClientOp::Affine { scale, shift } => all && scale.iter().chain(shift).all(|number| *number >= 0.0),
+        ClientOp::Function(Function::Reciprocal | Function::Ceil | Function::Floor | Function::Round) => all,
+        ClientOp::Function(function) => eval::is_never_negative(*function),
+        ClientOp::Combine(Arithmetic::Max) => inputs_never_negative.contains(&true),
+        ClientOp::Combine(Arithmetic::Sub) => false,
+        ClientOp::Combine(Arithmetic::Add | Arithmetic::Mul | Arithmetic::Div | Arithmetic::Min) => all,
+        ClientOp::Pad { value, .. } => all && *value >= 0.0,
+        ClientOp::PRelu { .. }
+        | ClientOp::MaxPool(_)
+        | ClientOp::AveragePool { .. }
+        | ClientOp::GlobalAveragePool
+        | ClientOp::Concat { .. }
+        | ClientOp::Slice { .. }
+        | ClientOp::Transpose { .. }
+        | ClientOp::Reduce { .. }
+        | ClientOp::Reshape => all,
     }
 }
 
@@ -131,7 +145,7 @@ mod tests {
 
     fn observe(values: &[f32]) -> Observed {
         let operator = Linear::Dense(Dense { inputs: values.len(), outputs: 1 });
-        Observed::of(&operator, &[values.to_vec()])
+        Observed::of(&operator, &[values])
     }
 
     #[test]
@@ -175,21 +189,21 @@ mod tests {
     #[test]
     fn silent_channels_are_zero_on_every_input() {
         let operator = Linear::Dense(Dense { inputs: 3, outputs: 1 });
-        let observed = Observed::of(&operator, &[vec![0.0, -0.0, 0.0], vec![1.0, 0.0, 0.0]]);
+        let observed = Observed::of(&operator, &[&[0.0, -0.0, 0.0], &[1.0, 0.0, 0.0]]);
         assert_eq!(observed.silent, [false, true, true]);
     }
 
     #[test]
     fn only_a_proof_makes_a_tensor_non_negative() {
         let affine = |shift| Op::Client(ClientOp::Affine { scale: vec![2.0], shift: vec![shift] });
-        assert!(never_negative(&Op::Client(ClientOp::Relu), false));
-        assert!(never_negative(&affine(0.5), true));
-        assert!(!never_negative(&affine(-0.5), true));
-        assert!(!never_negative(&affine(0.5), false));
+        assert!(never_negative(&Op::Client(ClientOp::Relu), &[false]));
+        assert!(never_negative(&affine(0.5), &[true]));
+        assert!(!never_negative(&affine(-0.5), &[true]));
+        assert!(!never_negative(&affine(0.5), &[false]));
         let clip = |low, high| Op::Client(ClientOp::Clip { low, high });
-        assert!(never_negative(&clip(0.0, 6.0), false));
-        assert!(never_negative(&clip(-1.0, 6.0), true));
-        assert!(!never_negative(&clip(-1.0, 6.0), false));
-        assert!(!never_negative(&clip(-2.0, -1.0), true));
+        assert!(never_negative(&clip(0.0, 6.0), &[false]));
+        assert!(never_negative(&clip(-1.0, 6.0), &[true]));
+        assert!(!never_negative(&clip(-1.0, 6.0), &[false]));
+        assert!(!never_negative(&clip(-2.0, -1.0), &[true]));
     }
 }

@@ -3,7 +3,7 @@
 use rayon::prelude::*;
 
 use super::calibration::Calibration;
-use super::chain::Chain;
+use super::walk::Walk;
 use crate::error::Error;
 use crate::graph::Op;
 
@@ -18,10 +18,10 @@ pub(super) struct Reference {
 impl Reference {
     /// # Errors
     /// [`Error::NotFinite`] if a linear layer overflows, or holds a weight that is no number.
-    pub(super) fn compute(chain: &Chain, calibration: &Calibration) -> Result<Reference, Error> {
-        let runs: Vec<(Vec<f32>, Vec<Vec<f64>>)> = calibration.inputs.par_iter().map(|x| run(chain, x)).collect();
+    pub(super) fn compute(walk: &Walk, calibration: &Calibration) -> Result<Reference, Error> {
+        let runs: Vec<(Vec<f32>, Vec<Vec<f64>>)> = calibration.inputs.par_iter().map(|x| run(walk, x)).collect();
         let (outputs, channel_means): (Vec<_>, Vec<_>) = runs.into_iter().unzip();
-        for (index, node) in chain.nodes.iter().enumerate() {
+        for (index, node) in walk.nodes.iter().enumerate() {
             let Op::Linear { operator, weights, bias } = &node.op else { continue };
             let means = channel_means.iter().flat_map(|by_node: &Vec<Vec<f64>>| &by_node[index]);
             if !means.into_iter().all(|mean| mean.is_finite()) || !weights.iter().chain(bias).all(|w| w.is_finite()) {
@@ -37,10 +37,10 @@ impl Reference {
     }
 }
 
-fn run(chain: &Chain, x: &[f32]) -> (Vec<f32>, Vec<Vec<f64>>) {
-    let mut means = vec![Vec::new(); chain.nodes.len()];
-    let output = chain.run(0, x.to_vec(), |index, value| {
-        if let Op::Linear { operator, .. } = &chain.nodes[index].op {
+fn run(walk: &Walk, x: &[f32]) -> (Vec<f32>, Vec<Vec<f64>>) {
+    let mut means = vec![Vec::new(); walk.nodes.len()];
+    let output = walk.finish(0, walk.start(x), |index, value| {
+        if let Op::Linear { operator, .. } = &walk.nodes[index].op {
             means[index] = channel_means(value.iter().map(|&y| f64::from(y)), value.len() / operator.output_channels());
         }
     });
