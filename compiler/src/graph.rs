@@ -112,13 +112,25 @@ impl Graph {
 
     /// Removes a node that reads one value of its own shape; its consumers read that value instead.
     ///
-    /// Renumbers: the last node takes the index that becomes free. [`Graph::sorted`] puts indices back in order.
+    /// Renumbers, as [`Graph::skip`].
     ///
     /// # Panics
     /// If the node is the input, or does not read exactly one value of its own shape.
     pub fn bypass(&mut self, node: NodeIndex) {
         let [producer] = self.producers(node)[..] else { panic!("only a node with one input can be bypassed") };
         assert_eq!(self.nodes[producer].shape, self.nodes[node].shape, "a bypass keeps the shape");
+        self.skip(node);
+    }
+
+    /// Removes a node that reads one value, of whatever shape; its consumers, which must be ready for it, read that
+    /// value instead.
+    ///
+    /// Renumbers: the last node takes the index that becomes free. [`Graph::sorted`] puts indices back in order.
+    ///
+    /// # Panics
+    /// If the node is the input, or does not read exactly one value.
+    pub fn skip(&mut self, node: NodeIndex) {
+        let [producer] = self.producers(node)[..] else { panic!("only a node with one input can be skipped") };
         let readers: Vec<(NodeIndex, usize)> =
             self.nodes.edges_directed(node, Outgoing).map(|edge| (edge.target(), *edge.weight())).collect();
         for (reader, slot) in readers {

@@ -25,7 +25,9 @@ use crate::int_graph::IntGraph;
 use crate::passes::choose_packing::StageSearch;
 use crate::passes::choose_stages::{Chosen, choose_stages};
 use crate::passes::fold_batch_norm::fold_batch_norm;
+use crate::passes::fold_pads::fold_pads;
 use crate::passes::lower::{Origin, lower};
+use crate::passes::merge_siblings::merge_siblings;
 use crate::passes::quantize::{Bits, Calibration, QuantizationReport, quantize};
 use crate::passes::split_stages::split_stages;
 use crate::target::{Objective, Target};
@@ -120,7 +122,7 @@ const MADE_UP_IMAGES: usize = 64;
 pub fn compile(model: &[u8], options: &Options, progress: &(dyn Fn(&str) + Sync)) -> Result<Compiled, Error> {
     let mut notices = Vec::new();
     progress("reading the model");
-    let graph = fold_batch_norm(onnx::import(model, &mut notices)?);
+    let graph = merge_siblings(fold_pads(fold_batch_norm(onnx::import(model, &mut notices)?)));
     let mut compiled = compile_graph(&graph, sha256(model), options, progress)?;
     notices.append(&mut compiled.notices);
     Ok(Compiled { notices, ..compiled })

@@ -64,7 +64,7 @@ fn errors_say_what_to_do() {
       try: compile the model again
     ");
     insta::assert_snapshot!(error(&resigned(|body| body.replace("format_version: 3", "format_version: 4"))), @r"
-    the plan has format version 3, this program reads 2
+    the plan has format version 4, this program reads 3
       try: compile the model again with this version, or run the plan with the one that wrote it
     ");
     insta::assert_snapshot!(error(&resigned(|body| body.replace("input_shape", "input_shapes"))));

@@ -42,26 +42,39 @@ impl Windows {
 }
 
 impl Lowering<'_> {
-    /// Reads the geometry of windows over an image, and makes the image have three axes.
+    /// Reads the geometry of windows over an image, and makes the image have three axes: a signal is one of height 1.
     pub(super) fn windows(&mut self, reads: OutletId, spec: &PoolSpec) -> Result<Windows, Reason> {
-        let Ok(kernel) = <[usize; 2]>::try_from(&spec.kernel_shape[..]) else {
-            return Err(Reason::SpatialAxes { axes: spec.kernel_shape.len() });
-        };
         let shape = self.in_own_shape(reads)?;
-        let input: [usize; 3] = match <[usize; 3]>::try_from(&shape[..]) {
-            Ok(input) if spec.data_format == DataFormat::NCHW => input,
+        let axes = spec.kernel_shape.len();
+        let (channels, image) = match shape[..] {
+            [channels, ref image @ ..] if spec.data_format == DataFormat::NCHW && image.len() == axes => {
+                (channels, image)
+            }
             _ => return Err(Reason::SpatialAxes { axes: shape.len().saturating_sub(1) }),
         };
-        let computed = spec.computed_padding(&input[1..]);
-        let windows = Windows {
-            input,
-            output: [computed[0].convoluted, computed[1].convoluted],
-            kernel,
-            strides: [spec.stride(0), spec.stride(1)],
-            dilations: [spec.dilation(0), spec.dilation(1)],
-            pads_before: [computed[0].pad_before, computed[1].pad_before],
-            pads_after: [computed[0].pad_after, computed[1].pad_after],
+        if !(1..=2).contains(&axes) {
+            return Err(Reason::SpatialAxes { axes });
+        }
+        let computed = spec.computed_padding(image);
+        // A signal is an image of height 1.
+        let pair = |of: &dyn Fn(usize) -> usize, height: usize| match axes {
+            1 => [height, of(0)],
+            _ => [of(0), of(1)],
         };
+        let [height, width] = pair(&|axis| image[axis], 1);
+        let kernel = pair(&|axis| spec.kernel_shape[axis], 1);
+        let windows = Windows {
+            input: [channels, height, width],
+            output: pair(&|axis| computed[axis].convoluted, 1),
+            kernel,
+            strides: pair(&|axis| spec.stride(axis), 1),
+            dilations: pair(&|axis| spec.dilation(axis), 1),
+            pads_before: pair(&|axis| computed[axis].pad_before, 0),
+            pads_after: pair(&|axis| computed[axis].pad_after, 0),
+        };
+        let input = windows.input;
+        let value = self.value(reads)?;
+        self.reshape(reads, value, input.to_vec());
         let fits = (0..2).all(|axis| {
             let field = kernel[axis].saturating_sub(1) * windows.dilations[axis] + 1;
             kernel[axis] > 0 && field <= input[axis + 1] + windows.pads_before[axis] + windows.pads_after[axis]

@@ -6,12 +6,13 @@ use chococ_plans::op::ClientOp;
 use petgraph::graph::{DiGraph, NodeIndex};
 use tract_onnx::pb::GraphProto;
 use tract_onnx::prelude::{DatumType, OutletId, TypedModel, TypedNode};
-use tract_onnx::tract_core::ops::array::{Pad, Slice, TypedConcat};
+use tract_onnx::tract_core::ops::array::{Pad, Slice, StridedSlice, TypedConcat};
 use tract_onnx::tract_core::ops::binary::TypedBinOp;
 use tract_onnx::tract_core::ops::cast::Cast;
 use tract_onnx::tract_core::ops::change_axes::AxisOp;
 use tract_onnx::tract_core::ops::cnn::{Conv, MaxPool, SumPool};
 use tract_onnx::tract_core::ops::einsum::EinSum;
+use tract_onnx::tract_core::ops::element_wise::ElementWiseOp;
 use tract_onnx::tract_core::ops::identity::Identity;
 use tract_onnx::tract_core::ops::nn::{Reduce, Softmax, SoftmaxKind};
 
@@ -34,7 +35,7 @@ pub(super) struct Value {
     /// tract's shape, batch axis and all; the node itself may still have another.
     pub(super) view: Vec<usize>,
     /// The ONNX node that gave it this shape.
-    viewed_by: String,
+    pub(super) viewed_by: String,
 }
 
 /// A constant of tract's graph.
@@ -167,8 +168,12 @@ impl Lowering<'_> {
             self.concat(node, concat, view)
         } else if let Some(slice) = node.op_as::<Slice>() {
             self.slice(node, slice, view)
+        } else if let Some(slice) = node.op_as::<StridedSlice>() {
+            self.strided_slice(node, slice, view)
         } else if let Some(pad) = node.op_as::<Pad>() {
             self.pad(node, pad, view)
+        } else if let Some(function) = node.op_as::<ElementWiseOp>() {
+            self.element_wise(node, &function.0.name(), view)
         } else if node.op_is::<Identity>() || node.op_is::<Cast>() {
             self.passed_on(node, view)
         } else if node.op().name() == "Dropout" {
@@ -346,6 +351,14 @@ impl Lowering<'_> {
     ) -> Result<Value, Reason> {
         let shape = without_batch(&view).ok_or_else(|| Reason::BatchLost { shape: view.clone() })?.to_vec();
         self.add_node(node, reads, Op::Client(op), shape, view)
+    }
+
+    /// Adds a client operator behind a value that need not be one of tract's.
+    pub(super) fn after(&mut self, node: &TypedNode, value: Value, op: ClientOp, shape: Vec<usize>) -> Value {
+        let name = self.name(node);
+        let added = self.nodes.add_node(Node { name: name.clone(), op: Op::Client(op), shape });
+        self.nodes.add_edge(value.node, added, 0);
+        Value { node: added, ..value }
     }
 
     /// Adds an operator whose node has a shape of its own, beside tract's.

@@ -2,7 +2,7 @@
 
 use chococ_plans::op::ClientOp;
 use tract_onnx::prelude::TypedNode;
-use tract_onnx::tract_core::ops::array::{Pad, PadMode, Slice, TypedConcat};
+use tract_onnx::tract_core::ops::array::{Pad, PadMode, Slice, StridedSlice, TypedConcat};
 use tract_onnx::tract_core::ops::change_axes::AxisOp;
 
 use super::lower::{Lowering, Value};
@@ -21,19 +21,62 @@ impl Lowering<'_> {
 
     /// Translates a slice; one that takes all is none.
     pub(super) fn slice(&mut self, node: &TypedNode, slice: &Slice, view: Vec<usize>) -> Result<Value, Reason> {
+        let begin = slice.start.to_i64().ok().and_then(|begin| usize::try_from(begin).ok());
+        let begin = begin.ok_or_else(|| Reason::Shape { message: "its beginning is not fixed".into() })?;
+        self.slices(node, &[(slice.axis, begin)], view)
+    }
+
+    /// Translates slices of several axes, whose bounds are constants.
+    pub(super) fn strided_slice(
+        &mut self,
+        node: &TypedNode,
+        slice: &StridedSlice,
+        view: Vec<usize>,
+    ) -> Result<Value, Reason> {
+        let before = self.value(node.inputs[0])?.view;
+        let integers = |slot: usize| -> Result<Vec<i64>, Reason> {
+            let tensor = || self.model.outlet_label(node.inputs[slot]).unwrap_or("a bound").to_string();
+            let constant = self.constant(node.inputs[slot])?.ok_or_else(|| Reason::NotConstant { tensor: tensor() })?;
+            Ok(constant.values.into_iter().map(|number| number as i64).collect())
+        };
+        let begins = integers(1)?;
+        let axes = match slice.optional_axes_input {
+            Some(slot) => integers(slot)?,
+            None => (0..begins.len() as i64).collect(),
+        };
+        if let Some(slot) = slice.optional_steps_input {
+            let steps = integers(slot)?;
+            if steps.iter().any(|&step| step != 1) {
+                let needed = "only steps of 1 are".into();
+                return Err(Reason::Attribute { attribute: "steps".into(), found: format!("{steps:?}"), needed });
+            }
+        }
+        let within =
+            |number: i64, length: usize| if number < 0 { number.saturating_add(length as i64) } else { number };
+        let place = |(&axis, &begin): (&i64, &i64)| {
+            let axis = usize::try_from(within(axis, before.len())).ok().filter(|&axis| axis < before.len())?;
+            let begin = within(begin, before[axis]).clamp(0, before[axis] as i64) as usize;
+            Some((axis, begin))
+        };
+        let slices: Option<Vec<(usize, usize)>> = axes.iter().zip(&begins).map(place).collect();
+        self.slices(node, &slices.ok_or(Reason::Operator)?, view)
+    }
+
+    /// Takes from each axis of a list the part of the length that the result has, from a first place on.
+    fn slices(&mut self, node: &TypedNode, slices: &[(usize, usize)], view: Vec<usize>) -> Result<Value, Reason> {
         let before = self.value(node.inputs[0])?.view;
         if before == view {
             return self.passed_on(node, view);
         }
-        let rank = self.in_own_shape(node.inputs[0])?.len();
-        let begin = slice
-            .start
-            .to_i64()
-            .ok()
-            .and_then(|begin| usize::try_from(begin).ok())
-            .ok_or_else(|| Reason::Shape { message: "its beginning is not fixed".into() })?;
-        let axis = self.own_axis(slice.axis, &before, rank)?;
-        self.add(node, &node.inputs, ClientOp::Slice { axis, begin }, view)
+        let mut shape = self.in_own_shape(node.inputs[0])?;
+        let rank = shape.len();
+        let mut value = self.value(node.inputs[0])?;
+        for &(axis, begin) in slices.iter().filter(|&&(axis, _)| view[axis] != before[axis]) {
+            let own = self.own_axis(axis, &before, rank)?;
+            shape[own] = view[axis];
+            value = self.after(node, value, ClientOp::Slice { axis: own, begin }, shape.clone());
+        }
+        Ok(Value { view, ..value })
     }
 
     /// Translates a padding with one number.

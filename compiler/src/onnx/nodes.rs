@@ -97,7 +97,7 @@ fn window(node: &NodeProto) -> Option<Reason> {
     let per_axis = ["kernel_shape", "strides", "dilations"].map(|name| (name, 1, 1));
     for (name, lowest, per_axis) in per_axis.into_iter().chain([("pads", 0, 2)]) {
         let Some(found) = attribute(node, name) else { continue };
-        if found.ints.len() != 2 * per_axis {
+        if ![per_axis, 2 * per_axis].contains(&found.ints.len()) {
             return Some(Reason::SpatialAxes { axes: found.ints.len() / per_axis });
         }
         if found.ints.iter().any(|value| !(lowest..=LARGEST_WINDOW).contains(value)) {

@@ -16,13 +16,72 @@ pub(super) enum Family {
 /// Tells the family of an operator of ONNX's own domain.
 pub(super) fn family(operator: &str) -> Family {
     match operator {
-        "Conv" | "Gemm" | "MatMul" | "BatchNormalization" | "Relu" | "Clip" | "MaxPool" | "AveragePool"
-        | "GlobalAveragePool" | "GlobalMaxPool" | "ReduceMean" | "ReduceMax" | "ReduceMin" | "ReduceProd"
-        | "ReduceSum" | "ReduceL1" | "ReduceLogSum" | "Flatten" | "Reshape" | "Squeeze" | "Unsqueeze" | "Transpose"
-        | "Dropout" | "Identity" | "Cast" | "Softmax" | "LogSoftmax" | "Slice" | "Split" | "Pad" | "PRelu" | "Abs"
-        | "Ceil" | "Celu" | "Elu" | "Erf" | "Exp" | "Floor" | "Gelu" | "HardSigmoid" | "HardSwish" | "LeakyRelu"
-        | "Log" | "Mish" | "Neg" | "Reciprocal" | "Round" | "Selu" | "Sigmoid" | "Sign" | "Softplus" | "Softsign"
-        | "Sqrt" | "Swish" | "Tanh" | "ThresholdedRelu" => Family::Supported,
+        "Conv"
+        | "Gemm"
+        | "MatMul"
+        | "BatchNormalization"
+        | "Relu"
+        | "Clip"
+        | "MaxPool"
+        | "AveragePool"
+        | "GlobalAveragePool"
+        | "GlobalMaxPool"
+        | "ReduceMean"
+        | "ReduceMax"
+        | "ReduceMin"
+        | "ReduceProd"
+        | "ReduceSum"
+        | "ReduceL1"
+        | "ReduceLogSum"
+        | "Flatten"
+        | "Reshape"
+        | "Squeeze"
+        | "Unsqueeze"
+        | "Transpose"
+        | "Dropout"
+        | "Identity"
+        | "Cast"
+        | "Softmax"
+        | "LogSoftmax"
+        | "Slice"
+        | "Split"
+        | "Pad"
+        | "PRelu"
+        | "Abs"
+        | "Ceil"
+        | "Celu"
+        | "Elu"
+        | "Erf"
+        | "Exp"
+        | "Floor"
+        | "Gelu"
+        | "HardSigmoid"
+        | "HardSwish"
+        | "LeakyRelu"
+        | "Log"
+        | "Mish"
+        | "Neg"
+        | "Reciprocal"
+        | "Round"
+        | "Selu"
+        | "Sigmoid"
+        | "Sign"
+        | "Softplus"
+        | "Softsign"
+        | "Sqrt"
+        | "Swish"
+        | "Tanh"
+        | "ThresholdedRelu"
+        | "Pow"
+        | "LayerNormalization"
+        | "InstanceNormalization"
+        | "GroupNormalization"
+        | "LpNormalization"
+        | "MeanVarianceNormalization"
+        | "RMSNormalization"
+        | "ReduceL2"
+        | "ReduceSumSquare"
+        | "ReduceLogSumExp" => Family::Supported,
         "Shape" | "Size" => Family::OfShapes,
         "Add" | "Sub" | "Mul" | "Div" | "Max" | "Min" | "Sum" | "Mean" | "Concat" => Family::Joins,
         _ => Family::Unsupported,
@@ -32,24 +91,15 @@ pub(super) fn family(operator: &str) -> Family {
 /// Says what to use in place of an unsupported operator.
 pub(super) fn cure(operator: &str) -> &'static str {
     match operator {
-        "Sigmoid" | "Tanh" | "LeakyRelu" | "PRelu" | "Elu" | "Celu" | "Selu" | "Gelu" | "Erf" | "Mish" | "Swish"
-        | "HardSwish" | "HardSigmoid" | "Softplus" | "Softsign" | "ThresholdedRelu" | "Exp" | "Abs" | "Pow"
-        | "Sqrt" => {
-            "train with Relu or Clip in its place; an activation after the last layer can be left out of the model"
+        "Sin" | "Cos" | "Tan" | "Sinh" | "Cosh" | "Asin" | "Acos" | "Atan" | "Asinh" | "Acosh" | "Atanh" => {
+            "use an activation that is supported: Relu, Clip, Sigmoid, Tanh, Gelu, HardSwish and others"
         }
-        "LogSoftmax" | "ArgMax" | "ArgMin" | "TopK" | "Hardmax" => {
+        "ArgMax" | "ArgMin" | "TopK" | "Hardmax" => {
             "leave it out of the model; the client can compute it from the answer"
         }
         "LSTM" | "GRU" | "RNN" => "recurrent networks are not supported; use a convolution over the whole sequence",
         "If" | "Loop" | "Scan" | "SequenceMap" => "export without control flow (tracing in place of scripting)",
-        "LayerNormalization"
-        | "InstanceNormalization"
-        | "GroupNormalization"
-        | "LRN"
-        | "LpNormalization"
-        | "RMSNormalization"
-        | "MeanVarianceNormalization" => "train with BatchNormalization, which folds into the layer before",
-        "Pad" => "let the convolution pad: put the zeros into its `pads`",
+        "LRN" => "train with BatchNormalization, which folds into the layer before",
         "ConvTranspose" | "Resize" | "Upsample" | "DepthToSpace" | "SpaceToDepth" => {
             "use a network that only shrinks its image (a classifier)"
         }
@@ -64,11 +114,8 @@ pub(super) fn cure(operator: &str) -> &'static str {
             "attention is not supported; use convolutions and dense layers"
         }
         "LpPool" | "GlobalLpPool" => "use AveragePool or MaxPool",
-        "Slice" | "Split" | "Gather" | "Concat" | "Sum" | "Mean" | "Where" => {
-            "use a network without parallel branches, or merge them before export"
-        }
-        "ReduceSum" => "use ReduceMean or GlobalAveragePool, and scale the next layer's weights",
+        "Gather" | "Where" => "use Slice, or Mul and Add with constants",
         "LinearClassifier" | "TreeEnsembleClassifier" | "Scaler" => "write it with Gemm and Add",
-        _ => "replace it by supported operators (Conv, Gemm, MatMul, BatchNormalization, Relu, Clip, pooling, Softmax)",
+        _ => "replace it by supported operators; `chococ ops` lists them",
     }
 }

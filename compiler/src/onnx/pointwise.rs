@@ -15,6 +15,9 @@ impl Lowering<'_> {
     /// off until after it. All else is done on tensors in the shapes that tract sees.
     pub(super) fn binary(&mut self, node: &TypedNode, binary: &TypedBinOp, view: Vec<usize>) -> Result<Value, Reason> {
         let &[left, right] = &node.inputs[..] else { return Err(Reason::Operator) };
+        if binary.0.name() == "Pow" {
+            return self.power(node, view);
+        }
         let (reads, constant, is_left) = match (self.constant(left)?, self.constant(right)?) {
             (None, Some(constant)) => (left, constant, false),
             (Some(constant), None) => (right, constant, true),

@@ -9,12 +9,13 @@ use tract_onnx::tract_core::ops::nn::{Reduce, Reducer};
 use super::layers::Windows;
 use super::lower::{Lowering, Value};
 use super::reason::Reason;
+use crate::graph::Op;
 
 impl Lowering<'_> {
     /// Translates a max pooling.
     pub(super) fn max_pool(&mut self, node: &TypedNode, pool: &MaxPool, view: Vec<usize>) -> Result<Value, Reason> {
-        let (pool, _) = self.pool(node.inputs[0], &pool.pool_spec)?;
-        self.add(node, &node.inputs, ClientOp::MaxPool(pool), view)
+        let (pool, windows) = self.pool(node.inputs[0], &pool.pool_spec)?;
+        self.add_node(node, &node.inputs, Op::Client(ClientOp::MaxPool(pool)), windows.pooled(), view)
     }
 
     /// Translates an average pooling.
@@ -27,7 +28,8 @@ impl Lowering<'_> {
         if count_include_pad && !(0..2).all(|axis| windows.counts_even_padding(axis)) {
             return Err(Reason::UnevenPadding { pads: windows.pads() });
         }
-        self.add(node, &node.inputs, ClientOp::AveragePool { pool, count_include_pad }, view)
+        let op = Op::Client(ClientOp::AveragePool { pool, count_include_pad });
+        self.add_node(node, &node.inputs, op, windows.pooled(), view)
     }
 
     fn pool(&mut self, reads: OutletId, spec: &PoolSpec) -> Result<(Pool, Windows), Reason> {
@@ -110,6 +112,11 @@ impl Lowering<'_> {
 }
 
 impl Windows {
+    /// Shape of what a pooling makes.
+    fn pooled(&self) -> Vec<usize> {
+        vec![self.input[0], self.output[0], self.output[1]]
+    }
+
     /// First cell of the last window, counted from the first cell of the padding.
     fn last_start(&self, axis: usize) -> usize {
         (self.output[axis] - 1) * self.strides[axis]

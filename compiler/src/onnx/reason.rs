@@ -1,6 +1,6 @@
 //! Why a model, or a node of it, cannot be compiled, and what its author can do.
 
-use super::operators::{self, Family};
+use super::operators;
 
 /// One reason for a refusal. Its `Display` says what was found and what was needed; [`Reason::cure`], what to try.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
@@ -128,12 +128,6 @@ pub enum Reason {
         /// The tensor.
         tensor: String,
     },
-    /// Two tensors that depend on the input meet.
-    #[error("branches that join are not supported yet: {} all depend on the input", list(tensors))]
-    Join {
-        /// The tensors that meet.
-        tensors: Vec<String>,
-    },
     /// Weights that depend on the input.
     #[error("its input `{tensor}` depends on the network's input and must be constant")]
     NotConstant {
@@ -214,11 +208,8 @@ pub enum Reason {
         /// Shape of what it meets.
         shape: Vec<usize>,
     },
-    /// A constant divided by the input, and the like.
-    #[error("it divides by a tensor that depends on the input")]
-    DividesByInput,
-    /// A transpose that changes the order of the numbers.
-    #[error("it moves numbers: shape {from:?} to {to:?}; only a change of shape is supported")]
+    /// A transpose that moves the batch axis.
+    #[error("it moves the batch axis: shape {from:?} to {to:?}")]
     MovesData {
         /// Shape before.
         from: Vec<usize>,
@@ -229,14 +220,6 @@ pub enum Reason {
     #[error("it reads a tensor of shape {shape:?}, whose first axis is not a batch axis of length 1")]
     BatchLost {
         /// The tensor's shape.
-        shape: Vec<usize>,
-    },
-    /// A reduction that is not the mean of each channel.
-    #[error("it reduces axes {axes:?} of a tensor of shape {shape:?}; only the mean of each channel is supported")]
-    Reduction {
-        /// The axes.
-        axes: Vec<usize>,
-        /// Shape of what it reduces.
         shape: Vec<usize>,
     },
     /// A softmax over several axes.
@@ -304,16 +287,12 @@ impl Reason {
             Reason::OutOfOrder { .. } | Reason::DefinedTwice { .. } => {
                 "check the file with `onnx.checker`, and export again"
             }
-            Reason::Join { .. } => match operators::family(operator) {
-                Family::Supported if operator == "Mul" || operator == "Div" => {
-                    "train without gates (squeeze-and-excite, SiLU); Relu and Clip are supported"
-                }
-                _ => "use a network without skip connections or parallel branches, or merge them before export",
-            },
             Reason::NotConstant { .. } => "store it as an initialiser; attention and dynamic weights are not supported",
             Reason::SecondOutput { .. } => "leave the second output unused",
             Reason::Attribute { .. } => "change the layer before export, or write it as supported ones",
-            Reason::SpatialAxes { .. } => "use two-dimensional layers; a signal can be an image of height 1",
+            Reason::SpatialAxes { .. } => {
+                "use layers over images or signals: [1, channels, height, width] or [1, channels, length]"
+            }
             Reason::Training => "export in evaluation mode (`model.eval()` in PyTorch)",
             Reason::Window { .. } => "make the window smaller, or the image larger",
             Reason::UnevenPadding { .. } => "set count_include_pad to 0, or pad evenly",
@@ -322,10 +301,8 @@ impl Reason {
                 "flatten to [1, features] before it, or write it as a Conv with a 1x1 kernel over [1, channels, height, width]"
             }
             Reason::NotPerChannel { .. } => "use one constant a channel, as a bias or a batch norm does",
-            Reason::DividesByInput => "divide by a constant instead",
-            Reason::MovesData { .. } => "export in the layout [1, channels, height, width], which needs no transpose",
+            Reason::MovesData { .. } => "keep the batch axis first",
             Reason::BatchLost { .. } => "keep axis 0 as the batch axis (Flatten with axis 1, Reshape to [1, -1])",
-            Reason::Reduction { .. } => "use GlobalAveragePool, or the mean over both spatial axes",
             Reason::SoftmaxAxes { .. } => "export with opset 13 or later, or flatten to [1, features] before it",
             Reason::NotFinite => "train again; the network has diverged",
             Reason::Empty { .. } => "make the image larger, or the windows smaller",

@@ -178,7 +178,7 @@ fn plans_that_are_damaged_or_of_another_kind() {
     desk.write("flipped.ron", text.replacen("weight_bits: 4", "weight_bits: 5", 1).as_bytes());
     desk.write("cut.ron", &text.as_bytes()[..text.len() / 2]);
     let (body, _) = text.trim_end().rsplit_once('\n').expect("a checksum in the last line");
-    let later = body.replace("format_version: 2", "format_version: 7");
+    let later = body.replace("format_version: 3", "format_version: 7");
     desk.write("later.ron", format!("{later}\n// sha256: {}\n", sha256(later.as_bytes())).as_bytes());
     let mut plan = chococ_plans::file::from_text(&text).expect("it was just written").plan().clone();
     plan.key_sets[0].parameters.key_switching_prime = Some(1_152_921_504_606_830_593);

@@ -1,6 +1,7 @@
 //! What is imported computes what tract computes, for every operator and attribute that is supported; the trained
 //! networks compute the logits that onnxruntime computes; and what cannot be compiled is refused in clear words.
 
+mod branches;
 mod networks;
 mod operators;
 mod refusals;

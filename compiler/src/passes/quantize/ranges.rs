@@ -176,7 +176,7 @@ mod tests {
         let values: Vec<f32> = (0..5000).map(|i| (i as f32 * 0.37).sin().powi(3)).collect();
         let observed = observe(&values);
         let quantizer = observed.full_range(4, true);
-        let exact = chococ_plans::eval::quantize(&quantizer, &values)
+        let exact = eval::quantize(&quantizer, &values)
             .iter()
             .zip(&values)
             .map(|(code, value)| f64::from(*code as f32 * quantizer.scale - value).powi(2))
