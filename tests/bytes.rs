@@ -46,6 +46,11 @@ fn a_chain_of_nineteen_convolutions() {
 }
 
 #[test]
+fn resnet20_takes_less_than_three_megabytes() {
+    measure_built("resnet20", 2_000_000);
+}
+
+#[test]
 #[ignore = "takes minutes"]
 fn vgg16_takes_an_eighth() {
     measure_built("vgg16", 2_800_000);

@@ -45,7 +45,7 @@ const GREY: [usize; 3] = [1, 28, 28];
 /// Grey images in a frame of zeros, once for each colour.
 const WIDENED: [usize; 3] = [3, 32, 32];
 
-const MODELS: [Model; 9] = [
+const MODELS: [Model; 10] = [
     model("logreg", Images::Mnist, 7_840, 90.2),
     model("mlp", Images::Mnist, 104_768, 97.55),
     model("cryptonet_small", Images::Mnist, 106_625, 98.1),
@@ -54,7 +54,8 @@ const MODELS: [Model; 9] = [
     model("lenet5_large", Images::Mnist, 12_273_152, 98.85),
     model("mobilenet_fashion", Images::Fashion, 1_272_928, 85.4),
     model("mobilenet_fashion_bn", Images::Fashion, 1_272_928, 85.4),
-    Model { input_shape: WIDENED, ..model("squeezenet_fashion", Images::Fashion, 32_604_160, 86.9) },
+    model("resnet20_fashion", Images::Fashion, 7_783_872, 86.5),
+    Model { input_shape: WIDENED, ..model("squeezenet_fashion", Images::Fashion, 20_021_248, 86.9) },
 ];
 
 const fn model(name: &'static str, images: Images, macs: usize, float_accuracy: f64) -> Model {

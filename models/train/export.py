@@ -13,10 +13,9 @@ import onnx
 import onnxruntime
 import torch
 from torch import nn
-from torch.nn.functional import pad
 
 from images import SETS
-from networks import RECIPES, Fire, accuracy, logits, to_input
+from networks import RECIPES, accuracy, logits, to_input
 
 REFERENCES = 16  # test images whose logits are published
 TOLERANCE = 1e-4  # of a logit; PyTorch and onnxruntime add up in different orders
@@ -30,7 +29,6 @@ class Export(NamedTuple):
     dynamic_batch: bool = False
     by_torch_export: bool = False  # PyTorch's newer exporter; the older one traces
     fold_batch_norm: bool = True
-    merge_fires: bool = False  # the two convolutions that expand, as one
 
 
 EXPORTS = {
@@ -42,7 +40,8 @@ EXPORTS = {
     "lenet5_large": Export("lenet5_large"),
     "mobilenet_fashion": Export("mobilenet_fashion"),
     "mobilenet_fashion_bn": Export("mobilenet_fashion", opset=17, dynamic_batch=True, fold_batch_norm=False),
-    "squeezenet_fashion": Export("squeezenet_fashion", merge_fires=True),
+    "resnet20_fashion": Export("resnet20_fashion", opset=17, dynamic_batch=True),
+    "squeezenet_fashion": Export("squeezenet_fashion"),
 }
 
 
@@ -58,8 +57,6 @@ def main(weights, models):
         network.eval()
         if form.fold_batch_norm:
             fold_batch_norm(network)
-        if form.merge_fires:
-            merge_fires(network)
         path = models / f"{name}.onnx"
         write(network, form, recipe.input_shape, path)
         inputs = to_input(images[recipe.images].test, recipe.input_shape)
@@ -93,30 +90,6 @@ def folded(conv, norm):
     one.weight.copy_(conv.weight * factor.view(-1, 1, 1, 1))
     one.bias.copy_(norm.bias - norm.running_mean * factor)
     return one
-
-
-def merge_fires(network):
-    """Replaces, in place, each fire whose batch norms are folded by the same function without branches."""
-    for name, fire in network.named_children():
-        if isinstance(fire, Fire):
-            setattr(network, name, MergedFire(fire))
-
-
-class MergedFire(nn.Module):
-    """A fire that expands by one convolution: a 1 x 1 kernel is a 3 x 3 kernel with zeros around it."""
-
-    @torch.no_grad()
-    def __init__(self, fire):
-        super().__init__()
-        one, three = fire.e1[0], fire.e3[0]
-        self.sq = fire.sq
-        self.ex = nn.Conv2d(one.in_channels, one.out_channels + three.out_channels, 3, padding=1)
-        self.ex.weight.copy_(torch.cat([pad(one.weight, (1, 1, 1, 1)), three.weight]))
-        self.ex.bias.copy_(torch.cat([one.bias, three.bias]))
-        self.relu = nn.ReLU()
-
-    def forward(self, x):
-        return self.relu(self.ex(self.sq(x)))
 
 
 def write(network, form, input_shape, path):

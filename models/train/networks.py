@@ -153,6 +153,42 @@ class SqueezeNet(nn.Module):
         return self.flat(self.gap(self.c10(x)))
 
 
+class Basic(nn.Module):
+    """Two 3 x 3 convolutions, and what they read added to what they give; through 1 x 1 where shapes differ."""
+
+    def __init__(self, inputs, outputs, stride):
+        super().__init__()
+        self.a = conv_norm_relu(inputs, outputs, 3, stride, padding=1)
+        self.b = conv_norm_relu(outputs, outputs, 3, padding=1)[:2]
+        self.relu = nn.ReLU()
+        same = inputs == outputs and stride == 1
+        self.sc = nn.Identity() if same else conv_norm_relu(inputs, outputs, 1, stride)[:2]
+
+    def forward(self, x):
+        return self.relu(self.b(self.a(x)) + self.sc(x))
+
+
+class ResNet20(nn.Module):
+    """ResNet-20 for 1 x 28 x 28, with 8 channels where the original has 16."""
+
+    def __init__(self):
+        super().__init__()
+        channels = 8
+        self.c1 = conv_norm_relu(1, channels, 3, padding=1)
+        blocks = []
+        for outputs, stride in ((8, 1), (16, 2), (32, 2)):
+            for first in (True, False, False):
+                blocks.append(Basic(channels, outputs, stride if first else 1))
+                channels = outputs
+        self.blocks = nn.Sequential(*blocks)
+        self.gap = nn.AdaptiveAvgPool2d(1)
+        self.flat = nn.Flatten()
+        self.fc = nn.Linear(channels, 10)
+
+    def forward(self, x):
+        return self.fc(self.flat(self.gap(self.blocks(self.c1(x)))))
+
+
 class Recipe(NamedTuple):
     """How a network is trained: on which images, how often it sees them all, and the highest learning rate."""
 
@@ -170,6 +206,7 @@ RECIPES = {
     "lenet5_small": Recipe(LeNetSmall, "mnist", 25, 0.08),
     "lenet5_large": Recipe(LeNetLarge, "mnist", 10, 0.06),
     "mobilenet_fashion": Recipe(MobileNetMini, "fashion", 4, 0.12),
+    "resnet20_fashion": Recipe(ResNet20, "fashion", 3, 0.15),
     "squeezenet_fashion": Recipe(SqueezeNet, "fashion", 2, 0.10, (3, 32, 32)),
 }
 

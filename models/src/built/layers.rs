@@ -1,6 +1,6 @@
 //! The shapes of the built networks, layer by layer.
 
-/// A layer of a chain; what it reads is what the one before it gives.
+/// A layer, or a block of them; what it reads is what the one before it gives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Layer {
     /// A square convolution with bias and then a ReLU; padded so that stride 1 keeps the image's size.
@@ -10,6 +10,14 @@ pub(super) enum Layer {
         /// Output channels.
         channels: usize,
         /// Stride in both directions.
+        stride: usize,
+    },
+    /// Two 3 x 3 convolutions, the first with a ReLU, and what they read added to what they give; then a ReLU. Where
+    /// the image or the channels change, what they read goes through a 1 x 1 convolution first.
+    Residual {
+        /// Output channels.
+        channels: usize,
+        /// Stride of the first convolution.
         stride: usize,
     },
     /// The largest of each 2 x 2 pixels.
@@ -36,6 +44,10 @@ const fn halving(kernel: usize, channels: usize) -> Layer {
 
 const fn dense(units: usize) -> Layer {
     Layer::Dense { units }
+}
+
+const fn residual(channels: usize, stride: usize) -> Layer {
+    Layer::Residual { channels, stride }
 }
 
 /// A small SqueezeNet for CIFAR-10: each pair of convolutions squeezes by 1 x 1 and expands by 3 x 3.
@@ -79,6 +91,23 @@ pub(super) const RESNET20_CHAIN: &[Layer] = &[
     conv(3, 64),
     conv(3, 64),
     conv(3, 64),
+    GlobalAverage,
+    dense(10),
+];
+
+/// ResNet-20 for CIFAR-10 (He et al., "Deep Residual Learning", 2016, section 4.2); its batch norms are folded. Where
+/// blocks change shape, a 1 x 1 convolution leads around them (there: option B).
+pub(super) const RESNET20: &[Layer] = &[
+    conv(3, 16),
+    residual(16, 1),
+    residual(16, 1),
+    residual(16, 1),
+    residual(32, 2),
+    residual(32, 1),
+    residual(32, 1),
+    residual(64, 2),
+    residual(64, 1),
+    residual(64, 1),
     GlobalAverage,
     dense(10),
 ];

@@ -37,7 +37,7 @@ pub struct BuiltNetwork {
 
 const COLOUR: [usize; 3] = [3, 32, 32];
 
-const BUILT: [BuiltNetwork; 3] = [
+const BUILT: [BuiltNetwork; 4] = [
     BuiltNetwork {
         name: "squeezenet",
         about: "a small SqueezeNet for CIFAR-10: 10 convolutions, 3x3 and 1x1",
@@ -55,6 +55,15 @@ const BUILT: [BuiltNetwork; 3] = [
         weights: 269_034,
         layers: layers::RESNET20_CHAIN,
         seed: 2,
+    },
+    BuiltNetwork {
+        name: "resnet20",
+        about: "ResNet-20 for CIFAR-10, additions and all",
+        input_shape: COLOUR,
+        macs: 40_813_184,
+        weights: 271_690,
+        layers: layers::RESNET20,
+        seed: 4,
     },
     BuiltNetwork {
         name: "vgg16",
@@ -80,7 +89,7 @@ pub fn built_named(name: &str) -> Option<&'static BuiltNetwork> {
 impl BuiltNetwork {
     /// Builds its ONNX file: opset 13, one input `x` of 1 x [`Self::input_shape`], one output `logits` of 1 x 10.
     ///
-    /// Every convolution, and every dense layer but the last, is followed by a ReLU. Weights are normal with variance 2 /
+    /// Every convolution of a chain, and every dense layer but the last, is followed by a ReLU. Weights are normal with variance 2 /
     /// (inputs of a unit), which keeps activations of one size through any number of ReLUs (He et al., "Delving Deep into
     /// Rectifiers", 2015, section 2.2); biases are normal with standard deviation 0.05. The same bytes on every machine;
     /// 4 a weight, and a few thousand.
@@ -99,13 +108,15 @@ impl BuiltNetwork {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use prost::Message;
     use tract_onnx::pb::{GraphProto, ModelProto, NodeProto};
     use tract_onnx::prelude::*;
 
     use super::*;
 
-    /// Shapes at the end of a chain, and what it took to get there.
+    /// The shape that a file ends with, and what it took to get there.
     #[derive(Debug, PartialEq)]
     struct Walk {
         shape: Vec<usize>,
@@ -115,51 +126,58 @@ mod tests {
 
     /// Follows the shapes of a file from node to node, from its attributes and its initialisers alone.
     fn walk(graph: &GraphProto, input_shape: [usize; 3]) -> Walk {
-        let mut walk = Walk { shape: input_shape.to_vec(), macs: 0, weights: 0 };
-        let mut tensor = "x";
+        let mut walk = Walk { shape: Vec::new(), macs: 0, weights: 0 };
+        let mut shapes = BTreeMap::from([("x".to_owned(), input_shape.to_vec())]);
         for node in &graph.node {
-            assert_eq!(node.input[0], tensor, "a chain");
-            walk.node(node, graph);
-            tensor = &node.output[0];
+            let shape = walk.node(node, graph, &shapes);
+            shapes.insert(node.output[0].clone(), shape);
         }
-        assert_eq!(tensor, graph.output[0].name);
+        walk.shape = shapes[&graph.output[0].name].clone();
         walk
     }
 
     impl Walk {
-        fn node(&mut self, node: &NodeProto, graph: &GraphProto) {
+        fn node(&mut self, node: &NodeProto, graph: &GraphProto, shapes: &BTreeMap<String, Vec<usize>>) -> Vec<usize> {
             let ints = |name: &str| {
                 let attribute = node.attribute.iter().find(|attribute| attribute.name == name);
                 let ints = attribute.unwrap_or_else(|| panic!("{} has {name}", node.name)).ints.clone();
                 ints.into_iter().map(|int| int as usize).collect::<Vec<usize>>()
             };
             let shrunk = |length, kernel, stride, pads| (length + pads - kernel) / stride + 1;
-            let dims: Vec<Vec<usize>> = node.input[1..].iter().map(|name| dims(graph, name)).collect();
-            self.weights += dims.iter().map(|dims| dims.iter().product::<usize>()).sum::<usize>();
+            let before = shapes[&node.input[0]].clone();
+            let stored = node.input[1..].iter().filter(|name| !shapes.contains_key(*name));
+            let dims: Vec<Vec<usize>> = stored.map(|name| dims(graph, name)).collect();
+            if matches!(node.op_type.as_str(), "Conv" | "Gemm") {
+                self.weights += dims.iter().map(|dims| dims.iter().product::<usize>()).sum::<usize>();
+            }
             match node.op_type.as_str() {
                 "Conv" => {
                     let (kernel, pads, strides) = (ints("kernel_shape"), ints("pads"), ints("strides"));
-                    assert_eq!(dims[0], [dims[0][0], self.shape[0], kernel[0], kernel[1]]);
+                    assert_eq!(dims[0], [dims[0][0], before[0], kernel[0], kernel[1]]);
                     assert_eq!(dims[1], [dims[0][0]]);
                     let [height, width] =
-                        [0, 1].map(|at| shrunk(self.shape[1 + at], kernel[at], strides[at], pads[at] + pads[at + 2]));
+                        [0, 1].map(|at| shrunk(before[1 + at], kernel[at], strides[at], pads[at] + pads[at + 2]));
                     self.macs += dims[0].iter().product::<usize>() * height * width;
-                    self.shape = vec![dims[0][0], height, width];
+                    vec![dims[0][0], height, width]
                 }
                 "Gemm" => {
-                    assert_eq!((dims[0][1], dims[1][0]), (self.shape[0], dims[0][0]));
-                    assert_eq!(self.shape.len(), 1);
+                    assert_eq!((dims[0][1], dims[1][0]), (before[0], dims[0][0]));
+                    assert_eq!(before.len(), 1);
                     self.macs += dims[0].iter().product::<usize>();
-                    self.shape = vec![dims[0][0]];
+                    vec![dims[0][0]]
                 }
                 "MaxPool" => {
                     let (kernel, strides) = (ints("kernel_shape"), ints("strides"));
-                    let [height, width] = [0, 1].map(|at| shrunk(self.shape[1 + at], kernel[at], strides[at], 0));
-                    self.shape = vec![self.shape[0], height, width];
+                    let [height, width] = [0, 1].map(|at| shrunk(before[1 + at], kernel[at], strides[at], 0));
+                    vec![before[0], height, width]
                 }
-                "GlobalAveragePool" => self.shape = vec![self.shape[0], 1, 1],
-                "Flatten" => self.shape = vec![self.shape.iter().product()],
-                "Relu" => {}
+                "GlobalAveragePool" => vec![before[0], 1, 1],
+                "Flatten" => vec![before.iter().product()],
+                "Add" => {
+                    assert_eq!(before, shapes[&node.input[1]]);
+                    before
+                }
+                "Relu" => before,
                 other => panic!("{other} in {}", node.name),
             }
         }
@@ -193,9 +211,12 @@ mod tests {
             graph.node.iter().filter(|node| node.op_type == operator).count()
         };
         let operators = ["Conv", "Gemm", "Relu", "MaxPool", "GlobalAveragePool"];
-        for (name, expected) in
-            [("squeezenet", [10, 0, 10, 2, 1]), ("resnet20_chain", [19, 1, 19, 0, 1]), ("vgg16", [13, 2, 14, 5, 0])]
-        {
+        for (name, expected) in [
+            ("squeezenet", [10, 0, 10, 2, 1]),
+            ("resnet20_chain", [19, 1, 19, 0, 1]),
+            ("resnet20", [21, 1, 19, 0, 1]),
+            ("vgg16", [13, 2, 14, 5, 0]),
+        ] {
             assert_eq!(operators.map(|operator| count(name, operator)), expected, "{name}");
         }
     }

@@ -1,4 +1,4 @@
-//! Writes a chain of layers as an ONNX file, with random weights.
+//! Writes layers as an ONNX file, with random weights.
 
 use super::layers::Layer;
 use crate::builder::Builder;
@@ -48,10 +48,30 @@ impl Chain {
     fn layer(self, layer: Layer) -> Chain {
         match layer {
             Layer::Conv { kernel, channels, stride } => self.conv(kernel, channels, stride).relu(),
+            Layer::Residual { channels, stride } => self.residual(channels, stride).relu(),
             Layer::MaxPool => self.max_pool(),
             Layer::GlobalAverage => self.global_average(),
             Layer::Dense { units } => self.flatten().dense(units),
         }
+    }
+
+    fn residual(self, channels: usize, stride: usize) -> Chain {
+        let (before, shape) = (self.tensor.clone(), self.shape.clone());
+        let mut chain = self.conv(3, channels, stride).relu().conv(3, channels, 1);
+        let (branch, reached) = (chain.tensor.clone(), chain.shape.clone());
+        (chain.tensor, chain.shape) = (before, shape);
+        if chain.shape != reached {
+            chain = chain.conv(1, channels, stride);
+        }
+        chain.add(&branch)
+    }
+
+    /// Adds another tensor of the same shape to the one at the end.
+    fn add(mut self, other: &str) -> Chain {
+        let name = format!("{}.add", self.tensor);
+        self.builder = self.builder.node(&name, "Add", &[&self.tensor, other], &name);
+        self.tensor = name;
+        self
     }
 
     fn conv(mut self, kernel: usize, channels: usize, stride: usize) -> Chain {
