@@ -1,5 +1,8 @@
 //! Which ONNX operators are supported, by name alone, and what to use in place of the others.
 
+/// The operators, a line each with its family; a file of its own, so that tests/onnx_nodes.py can read it, too.
+const FAMILIES: &str = include_str!("operators.txt");
+
 /// What kind of operator a name stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Family {
@@ -15,16 +18,11 @@ pub(super) enum Family {
 
 /// Tells the family of an operator of ONNX's own domain.
 pub(super) fn family(operator: &str) -> Family {
-    match operator {
-        "Conv" | "Gemm" | "MatMul" | "BatchNormalization" | "Relu" | "Clip" | "MaxPool" | "AveragePool"
-        | "GlobalAveragePool" | "GlobalMaxPool" | "ReduceMean" | "ReduceMax" | "ReduceMin" | "ReduceProd"
-        | "ReduceSum" | "ReduceL1" | "ReduceLogSum" | "Flatten" | "Reshape" | "Squeeze" | "Unsqueeze" | "Transpose"
-        | "Dropout" | "Identity" | "Cast" | "Softmax" | "LogSoftmax" | "Slice" | "Split" | "Pad" | "PRelu" | "Abs"
-        | "Ceil" | "Celu" | "Elu" | "Erf" | "Exp" | "Floor" | "Gelu" | "HardSigmoid" | "HardSwish" | "LeakyRelu"
-        | "Log" | "Mish" | "Neg" | "Reciprocal" | "Round" | "Selu" | "Sigmoid" | "Sign" | "Softplus" | "Softsign"
-        | "Sqrt" | "Swish" | "Tanh" | "ThresholdedRelu" => Family::Supported,
-        "Shape" | "Size" => Family::OfShapes,
-        "Add" | "Sub" | "Mul" | "Div" | "Max" | "Min" | "Sum" | "Mean" | "Concat" => Family::Joins,
+    let mut families = FAMILIES.lines().filter_map(|line| line.split_once(' '));
+    match families.find(|(name, _)| *name == operator) {
+        Some((_, "supported")) => Family::Supported,
+        Some((_, "shapes")) => Family::OfShapes,
+        Some((_, "joins")) => Family::Joins,
         _ => Family::Unsupported,
     }
 }
@@ -70,5 +68,23 @@ pub(super) fn cure(operator: &str) -> &'static str {
         "ReduceSum" => "use ReduceMean or GlobalAveragePool, and scale the next layer's weights",
         "LinearClassifier" | "TreeEnsembleClassifier" | "Scaler" => "write it with Gemm and Add",
         _ => "replace it by supported operators (Conv, Gemm, MatMul, BatchNormalization, Relu, Clip, pooling, Softmax)",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_line_names_an_operator_and_a_family_once() {
+        let names: Vec<&str> = FAMILIES.lines().filter_map(|line| Some(line.split_once(' ')?.0)).collect();
+        assert_eq!(names.len(), FAMILIES.lines().count());
+        for (place, name) in names.iter().enumerate() {
+            assert_ne!(family(name), Family::Unsupported, "{name}");
+            assert!(!names[..place].contains(name), "{name} is there twice");
+        }
+        assert_eq!(family("Shape"), Family::OfShapes);
+        assert_eq!(family("Add"), Family::Joins);
+        assert_eq!(family("LSTM"), Family::Unsupported);
     }
 }
