@@ -6,11 +6,11 @@ float32 input whose axis 0 is a batch axis of length 1, so a case is changed bef
 - The first input stays one; the others become initialisers, with the numbers that the case gives them.
 - Only the first output is compared; others are no longer outputs of the model, but stay outputs of their nodes.
 - An element-wise case whose axis 0 is not of length 1, or that has fewer than two axes, gets one more axis in front.
-- Any other case whose axis 0 is longer than 1 is asked sample by sample; where its samples cannot be told apart, it
-  gets an axis in front as well, if it counts its axes from the end or takes all of them.
+- Any other case whose axis 0 is longer than 1 is asked sample by sample. Where its samples cannot be told apart, it
+  gets an axis in front as well, and what names axes or shapes is moved one on.
 
-No attribute is changed, and no change may change what the case says: ONNX's reference evaluator must find the case's own
-output with the changed model, for every sample. Where it does not, the case is left out, and the reason counted.
+No change may change what the case says: ONNX's checker must accept the changed model, and ONNX's reference evaluator
+must find the case's own output with it, for every sample. Or else the case is left out, and the reason counted.
 
 The suite has few linear layers. So what follows one in a real network, pooling and batch norm, is written once more
 behind a convolution that changes nothing, as conv_then_...
@@ -18,12 +18,11 @@ behind a convolution that changes nothing, as conv_then_...
 Writes FOLDER/<name>/model.onnx, and input.npy and output.npy, whose axis 0 counts samples.
 
 Needs Python 3.11 or later, and onnx and numpy in the versions that .ci/run names.
-Command: python3 tests/onnx_nodes.py FOLDER, which is emptied before
+Command: python3 tests/onnx_nodes.py FOLDER; cases that an earlier run wrote there go.
 """
 
 import collections
 import pathlib
-import shutil
 import sys
 import warnings
 
@@ -36,28 +35,33 @@ OPERATORS = pathlib.Path(__file__).parent.parent / "compiler" / "src" / "onnx" /
 
 # A number of the output depends on the numbers in the same place of the inputs, and an axis in front changes nothing.
 ELEMENTWISE = set(
-    "Abs Add Cast Ceil Celu Clip Div Dropout Elu Erf Exp Floor Gelu HardSigmoid HardSwish Identity LeakyRelu Log Max Mean "
-    "Min Mish Mul Neg PRelu Reciprocal Relu Round Selu Sigmoid Sign Softplus Softsign Sqrt Sub Sum Swish Tanh "
+    "Abs Add Cast Ceil Celu Clip Div Dropout Elu Erf Exp Floor Gelu HardSigmoid HardSwish Identity LeakyRelu Log Max "
+    "Mean Min Mish Mul Neg PRelu Reciprocal Relu Round Selu Sigmoid Sign Softplus Softsign Sqrt Sub Sum Swish Tanh "
     "ThresholdedRelu".split()
 )
 
 BEHIND_A_CONVOLUTION = {"AveragePool", "BatchNormalization", "GlobalAveragePool", "GlobalMaxPool", "MaxPool"}
+
+# Which input of an operator lists axes.
+AXES = {"Slice": 3, "Squeeze": 1, "Unsqueeze": 1} | {
+    f"Reduce{what}": 1 for what in ("L1", "LogSum", "Max", "Mean", "Min", "Prod", "Sum")
+}
 
 
 class LeftOut(Exception):
     """A case that chococ cannot be asked; says why."""
 
 
-def supported():
-    """The operators that chococ knows, as the compiler lists them."""
-    return {line.split()[0] for line in OPERATORS.read_text().splitlines()}
+def families():
+    """The operators that chococ knows, each with its family, as the compiler lists them."""
+    return dict(line.split() for line in OPERATORS.read_text().splitlines())
 
 
 def on_input(graph):
-    """The nodes that compute on the first input; others compute constants, with whatever operator."""
-    variable, nodes = {graph.input[0].name}, []
+    """The nodes that compute on numbers of the first input; others compute constants, with whatever operator."""
+    known, variable, nodes = families(), {graph.input[0].name}, []
     for node in graph.node:
-        if variable & set(node.input):
+        if variable & set(node.input) and known.get(node.op_type) != "shapes":
             nodes.append(node)
             variable |= set(filter(None, node.output))
     return nodes
@@ -83,10 +87,10 @@ def with_constants(case):
         raise LeftOut("its first input is not a float32 tensor")
     if not is_floats(outputs[0]):
         raise LeftOut("its first output is not a float32 tensor")
-    if not {node.op_type for node in on_input(graph) if node.domain in ("", "ai.onnx")} <= supported():
-        raise LeftOut("it has an operator that is not supported")
-    if any(node.domain not in ("", "ai.onnx") for node in on_input(graph)):
+    if any(node.domain not in ("", "ai.onnx") for node in graph.node):
         raise LeftOut("it has an operator of another domain")
+    if not {node.op_type for node in on_input(graph)} <= families().keys():
+        raise LeftOut("it has an operator that is not supported")
     if graph.output[0].name not in {name for node in on_input(graph) for name in node.output}:
         raise LeftOut("its first output does not depend on its first input")
     for declared, value in zip(graph.input[1:], inputs[1:]):
@@ -108,6 +112,40 @@ def reshaped(model, input_shape, output_shape):
     for value, shape in ((changed.graph.input[0], input_shape), (changed.graph.output[0], output_shape)):
         made = onnx.helper.make_tensor_value_info(value.name, onnx.TensorProto.FLOAT, shape)
         value.CopyFrom(made)
+    return changed
+
+
+def moved(axis):
+    """An axis after there is one more in front; those counted from the end stay."""
+    return axis + 1 if axis >= 0 else axis
+
+
+def moved_on(model, rank):
+    """A copy of a model of one node, on tensors of this rank, that leaves an axis in front alone."""
+    changed = onnx.ModelProto()
+    changed.CopyFrom(model)
+    graph = changed.graph
+    [node] = graph.node
+    attributes = {attribute.name: attribute for attribute in node.attribute}
+    if node.op_type == "Split" and "axis" not in attributes:
+        node.attribute.append(onnx.helper.make_attribute("axis", 1))
+    if node.op_type == "Transpose" and "perm" not in attributes:
+        node.attribute.append(onnx.helper.make_attribute("perm", [0, *range(rank, 0, -1)]))
+    if "axis" in attributes:
+        attributes["axis"].i = moved(attributes["axis"].i)
+    if "axes" in attributes:
+        attributes["axes"].ints[:] = map(moved, attributes["axes"].ints)
+    if "perm" in attributes:
+        attributes["perm"].ints[:] = [0, *map(moved, attributes["perm"].ints)]
+    for stored in graph.initializer:
+        numbers, place = onnx.numpy_helper.to_array(stored), list(node.input).index(stored.name)
+        if node.op_type == "Concat":
+            numbers = numbers[None]
+        elif node.op_type == "Reshape":
+            numbers = numpy.concatenate(([1], numbers))
+        elif place == AXES.get(node.op_type):
+            numbers = numpy.array([moved(axis) for axis in numbers], numpy.int64)
+        stored.CopyFrom(onnx.numpy_helper.from_array(numbers, stored.name))
     return changed
 
 
@@ -133,17 +171,17 @@ def of_one_image(case):
     model, x, y = with_constants(case)
     if x.ndim >= 2 and x.shape[0] == 1:
         return reshaped(model, x.shape, y.shape), x, y[None]
-    whole = (x[None], y[None])
     if all(node.op_type in ELEMENTWISE for node in on_input(model.graph)):
-        ways = [(numpy.atleast_1d(x)[None], numpy.atleast_1d(y)[None])]
+        ways = [(model, numpy.atleast_1d(x)[None], numpy.atleast_1d(y)[None])]
     elif x.ndim < 2:
         raise LeftOut("its input has fewer than two axes, and it is not element-wise")
-    elif y.ndim > 0 and x.shape[0] == y.shape[0] > 0:
-        ways = [(x, y), whole]
     else:
-        ways = [whole]
-    for samples, answers in ways:
-        changed = reshaped(model, (1, *samples.shape[1:]), (1, *answers.shape[1:]))
+        ways = [(model, x, y)] if y.ndim > 0 and x.shape[0] == y.shape[0] > 0 else []
+        ways.append((model, x[None], y[None]))
+        if len(model.graph.node) == 1:
+            ways.append((moved_on(model, x.ndim), x[None], y[None]))
+    for way, samples, answers in ways:
+        changed = reshaped(way, (1, *samples.shape[1:]), (1, *answers.shape[1:]))
         if says(case, changed, samples, answers):
             return changed, samples, answers
     raise LeftOut("it says something else of one sample, or with an axis in front")
@@ -175,7 +213,10 @@ def main():
     if len(sys.argv) != 2:
         sys.exit("command: python3 tests/onnx_nodes.py FOLDER")
     out = pathlib.Path(sys.argv[1])
-    shutil.rmtree(out, ignore_errors=True)
+    for old in out.glob("*/model.onnx"):
+        for name in ("model.onnx", "input.npy", "output.npy"):
+            (old.parent / name).unlink()
+        old.parent.rmdir()
     warnings.filterwarnings("ignore")
     cases = collect_testcases(None)
     written, first_of_several, behind, left_out = 0, 0, 0, collections.Counter()

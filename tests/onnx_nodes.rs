@@ -1,8 +1,8 @@
 //! The node tests of ONNX's own backend suite: what is imported computes what ONNX says, or is refused by name.
 //!
-//! tests/onnx_nodes.py writes the suite as networks of one image, and says what it leaves out. Here each is imported and
-//! evaluated in floats; those with a linear layer are compiled as well, and run under encryption, where every integer
-//! must be the reference's.
+//! tests/onnx_nodes.py writes the suite as networks of one image, and says what it leaves out. Here each is imported
+//! and evaluated in floats; those with a linear layer are compiled as well, and run under encryption, where every
+//! integer must be the reference's.
 //!
 //! tests/onnx_nodes.refused lists the cases that the importer refuses, so that none starts or stops to be refused
 //! unnoticed. Rewrites the list: `CHOCOC_WRITE_REFUSED=1`, with the command at [`FOLDER`].
@@ -12,6 +12,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 
 use chococ_compiler::graph::{Graph, Op};
+use chococ_compiler::passes::fold_batch_norm::fold_batch_norm;
 use chococ_compiler::{CalibrationInputs, Options, compile, onnx};
 use chococ_tests::{Pair, compare};
 use ndarray::{ArrayD, Axis};
@@ -141,6 +142,7 @@ fn imported(case: &Case) -> Outcome {
         Ok(graph) => graph,
         Err(error) => return Outcome::Refused(first_line(&error.to_string())),
     };
+    let folded = fold_batch_norm(graph.clone());
     for (index, (sample, answer)) in case.samples.iter().zip(&case.answers).enumerate() {
         let elements: usize = graph.nodes[graph.input].shape.iter().product();
         if elements != sample.len() {
@@ -148,6 +150,9 @@ fn imported(case: &Case) -> Outcome {
         }
         if let Err(problem) = close(&graph.answer(sample), answer) {
             return Outcome::Wrong(format!("sample {index}: {problem}"));
+        }
+        if let Err(problem) = close(&folded.answer(sample), answer) {
+            return Outcome::Wrong(format!("sample {index}, with batch norm folded: {problem}"));
         }
     }
     Outcome::Passed(encrypted(case, &graph))
