@@ -1,7 +1,7 @@
 //! Convolutions and matrix products: what becomes a linear layer.
 
 use chococ_plans::check::meaning::LARGEST_KERNEL;
-use chococ_plans::op::{self, Dense, Linear};
+use chococ_plans::op::{self, ClientOp, Dense, Linear};
 use tract_onnx::prelude::{OutletId, TypedNode};
 use tract_onnx::tract_core::ops::cnn::{Conv, KernelFormat, PoolSpec};
 use tract_onnx::tract_core::ops::einsum::EinSum;
@@ -128,6 +128,9 @@ impl Lowering<'_> {
         let variable = usize::from(self.constant(left)?.is_some());
         let (reads, matrix) = if variable == 0 { (left, right) } else { (right, left) };
         let matrix = self.weights(matrix)?;
+        if let Some(rows) = Rows::of(product, variable, &self.value(reads)?.view, &matrix) {
+            return self.product_of_rows(node, reads, &matrix, &rows, view);
+        }
         let axes = matrix_axes(product, variable, &self.value(reads)?.view, &matrix)?;
         let weights = axes.matrix_of(&matrix);
         let dense = Dense { inputs: axes.length(&matrix, &axes.summed), outputs: axes.length(&matrix, &axes.kept) };
@@ -135,6 +138,94 @@ impl Lowering<'_> {
         self.flatten(node, reads, dense.inputs)?;
         let operator = Linear::Dense(dense);
         self.add_node(node, &[reads], Op::Linear { operator, weights, bias }, shape, view)
+    }
+}
+
+/// Many vectors, each of which is multiplied by one matrix.
+struct Rows {
+    /// The vectors' own axis.
+    summed: usize,
+    /// The axes along which vectors differ, with where each goes in the result.
+    rows: Vec<(usize, usize)>,
+    /// The matrix's axes: those of a vector, and of a result.
+    matrix: [usize; 2],
+    /// Where the axis of a result goes.
+    result: usize,
+}
+
+impl Rows {
+    /// Reads the axes of a product; none if it is anything else, or there is but one vector.
+    fn of(product: &EinSum, variable: usize, view: &[usize], matrix: &Constant) -> Option<Rows> {
+        let (mut summed, mut kept, mut rows) = (Vec::new(), Vec::new(), Vec::new());
+        for axis in product.axes.iter_all_axes() {
+            let [x, m, y] =
+                [&axis.inputs[variable], &axis.inputs[1 - variable], &axis.outputs[0]].map(|at| at.first().copied());
+            // The matrix may have axes of length 1 for those of the vectors.
+            match (x, m.filter(|&m| matrix.shape[m] != 1 || x.is_none()), y) {
+                (Some(x), Some(m), None) => summed.push((x, m)),
+                (None, Some(m), Some(y)) => kept.push((m, y)),
+                (Some(x), None, Some(y)) => rows.push((x, y)),
+                (None, None, _) => {}
+                _ => return None,
+            }
+        }
+        rows.sort_unstable();
+        let vectors: usize = rows.iter().map(|&(x, _)| view[x]).product();
+        match (&summed[..], &kept[..]) {
+            (&[(x, m)], &[(k, y)]) if vectors > 1 => Some(Rows { summed: x, rows, matrix: [m, k], result: y }),
+            _ => None,
+        }
+    }
+}
+
+impl Lowering<'_> {
+    /// Translates the products of many vectors by one matrix: a convolution with a kernel of one pixel, over an image
+    /// whose channels are the vectors' numbers.
+    fn product_of_rows(
+        &mut self,
+        node: &TypedNode,
+        reads: OutletId,
+        matrix: &Constant,
+        rows: &Rows,
+        view: Vec<usize>,
+    ) -> Result<Value, Reason> {
+        let before = self.value(reads)?.view;
+        let shape = self.in_own_shape(reads)?;
+        let batch_axes = before.len() - shape.len();
+        let own: Vec<(usize, usize)> = rows.rows.iter().copied().filter(|&(x, _)| x >= batch_axes).collect();
+        if rows.summed < batch_axes || view.len() != before.len() {
+            return Err(Reason::ManyVectors { shape: before });
+        }
+        let mut value = self.value(reads)?;
+        let moved: Vec<usize> =
+            [rows.summed].into_iter().chain(own.iter().map(|&(x, _)| x)).map(|axis| axis - batch_axes).collect();
+        let lengths: Vec<usize> = moved.iter().map(|&axis| shape[axis]).collect();
+        value = self.after(node, value, ClientOp::Transpose { axes: moved }, lengths.clone());
+        let (inputs, vectors) = (lengths[0], lengths[1..].iter().product());
+        value = self.after(node, value, ClientOp::Reshape, vec![inputs, vectors, 1]);
+        let axes = MatrixAxes { summed: vec![rows.matrix[0]], kept: vec![rows.matrix[1]] };
+        let outputs = axes.length(matrix, &axes.kept);
+        let operator = Linear::Conv(op::Conv {
+            input: [inputs, vectors, 1],
+            output: [outputs, vectors, 1],
+            kernel: [1, 1],
+            strides: [1, 1],
+            pads_before: [0, 0],
+            dilations: [1, 1],
+            groups: 1,
+        });
+        let linear = Op::Linear { operator, weights: axes.matrix_of(matrix), bias: vec![0.0; outputs] };
+        value = self.behind(node, value, linear, vec![outputs, vectors, 1]);
+        let mut lengths = lengths;
+        lengths[0] = outputs;
+        value = self.after(node, value, ClientOp::Reshape, lengths.clone());
+        // Axis i of the result is the one that goes there.
+        let places: Vec<usize> = [rows.result].into_iter().chain(own.iter().map(|&(_, y)| y)).collect();
+        let mut axes: Vec<usize> = (0..places.len()).collect();
+        axes.sort_unstable_by_key(|&axis| places[axis]);
+        let shape = axes.iter().map(|&axis| lengths[axis]).collect();
+        value = self.after(node, value, ClientOp::Transpose { axes }, shape);
+        Ok(Value { view, ..value })
     }
 }
 

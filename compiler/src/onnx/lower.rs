@@ -355,8 +355,12 @@ impl Lowering<'_> {
 
     /// Adds a client operator behind a value that need not be one of tract's.
     pub(super) fn after(&mut self, node: &TypedNode, value: Value, op: ClientOp, shape: Vec<usize>) -> Value {
-        let name = self.name(node);
-        let added = self.nodes.add_node(Node { name: name.clone(), op: Op::Client(op), shape });
+        self.behind(node, value, Op::Client(op), shape)
+    }
+
+    /// As [`after`](Self::after), any operator.
+    pub(super) fn behind(&mut self, node: &TypedNode, value: Value, op: Op, shape: Vec<usize>) -> Value {
+        let added = self.nodes.add_node(Node { name: self.name(node), op, shape });
         self.nodes.add_edge(value.node, added, 0);
         Value { node: added, ..value }
     }

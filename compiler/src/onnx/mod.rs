@@ -21,6 +21,7 @@ mod tensors;
 mod tidy;
 mod typed;
 
+pub use operators::operators;
 pub use reason::Reason;
 pub use report::{Label, Problem, Report};
 

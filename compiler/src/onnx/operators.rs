@@ -1,5 +1,22 @@
 //! Which ONNX operators are supported, by name alone, and what to use in place of the others.
 
+/// The operators, a line each: name, family, where it runs, and when. A file of its own, so that tests/onnx_nodes.py can
+/// read it, too.
+const OPERATORS: &str = include_str!("operators.txt");
+
+/// Lists the operators that are supported, by name: each with where it runs, and when.
+pub fn operators() -> impl Iterator<Item = (&'static str, &'static str)> {
+    lines().map(|[name, _, place]| (name, place))
+}
+
+/// Name, family, and where it runs.
+fn lines() -> impl Iterator<Item = [&'static str; 3]> {
+    OPERATORS.lines().map(|line| {
+        let mut parts = line.splitn(3, ' ');
+        std::array::from_fn(|_| parts.next().expect("each line has three parts"))
+    })
+}
+
 /// What kind of operator a name stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Family {
@@ -15,75 +32,10 @@ pub(super) enum Family {
 
 /// Tells the family of an operator of ONNX's own domain.
 pub(super) fn family(operator: &str) -> Family {
-    match operator {
-        "Conv"
-        | "Gemm"
-        | "MatMul"
-        | "BatchNormalization"
-        | "Relu"
-        | "Clip"
-        | "MaxPool"
-        | "AveragePool"
-        | "GlobalAveragePool"
-        | "GlobalMaxPool"
-        | "ReduceMean"
-        | "ReduceMax"
-        | "ReduceMin"
-        | "ReduceProd"
-        | "ReduceSum"
-        | "ReduceL1"
-        | "ReduceLogSum"
-        | "Flatten"
-        | "Reshape"
-        | "Squeeze"
-        | "Unsqueeze"
-        | "Transpose"
-        | "Dropout"
-        | "Identity"
-        | "Cast"
-        | "Softmax"
-        | "LogSoftmax"
-        | "Slice"
-        | "Split"
-        | "Pad"
-        | "PRelu"
-        | "Abs"
-        | "Ceil"
-        | "Celu"
-        | "Elu"
-        | "Erf"
-        | "Exp"
-        | "Floor"
-        | "Gelu"
-        | "HardSigmoid"
-        | "HardSwish"
-        | "LeakyRelu"
-        | "Log"
-        | "Mish"
-        | "Neg"
-        | "Reciprocal"
-        | "Round"
-        | "Selu"
-        | "Sigmoid"
-        | "Sign"
-        | "Softplus"
-        | "Softsign"
-        | "Sqrt"
-        | "Swish"
-        | "Tanh"
-        | "ThresholdedRelu"
-        | "Pow"
-        | "LayerNormalization"
-        | "InstanceNormalization"
-        | "GroupNormalization"
-        | "LpNormalization"
-        | "MeanVarianceNormalization"
-        | "RMSNormalization"
-        | "ReduceL2"
-        | "ReduceSumSquare"
-        | "ReduceLogSumExp" => Family::Supported,
-        "Shape" | "Size" => Family::OfShapes,
-        "Add" | "Sub" | "Mul" | "Div" | "Max" | "Min" | "Sum" | "Mean" | "Concat" => Family::Joins,
+    match lines().find(|[name, ..]| *name == operator) {
+        Some([_, "supported", _]) => Family::Supported,
+        Some([_, "shapes", _]) => Family::OfShapes,
+        Some([_, "joins", _]) => Family::Joins,
         _ => Family::Unsupported,
     }
 }
@@ -117,5 +69,21 @@ pub(super) fn cure(operator: &str) -> &'static str {
         "Gather" | "Where" => "use Slice, or Mul and Add with constants",
         "LinearClassifier" | "TreeEnsembleClassifier" | "Scaler" => "write it with Gemm and Add",
         _ => "replace it by supported operators; `chococ ops` lists them",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_line_names_an_operator_and_a_family_once() {
+        for (name, _) in operators() {
+            assert_ne!(family(name), Family::Unsupported, "{name}");
+        }
+        assert!(operators().is_sorted_by(|(a, _), (b, _)| a < b), "in order, and none twice");
+        assert_eq!(family("Shape"), Family::OfShapes);
+        assert_eq!(family("Add"), Family::Joins);
+        assert_eq!(family("LSTM"), Family::Unsupported);
     }
 }

@@ -179,6 +179,19 @@ fn signals_are_images_of_height_one() {
     same(depthwise.ints("dilations", &[2]));
 }
 
+#[test]
+fn many_vectors_by_one_matrix() {
+    let rows = |shape: &[i64]| Builder::new(shape).weights("w", &[4, 5], &numbers(20, 1));
+    for shape in [&[1, 3, 4][..], &[1, 2, 3, 4]] {
+        let graph = same(rows(shape).node("fc", "MatMul", &["x", "w"], "y"));
+        assert_eq!(operators(&graph), ["Transpose", "Reshape", "Conv", "Reshape", "Transpose"]);
+    }
+    let biased = rows(&[1, 3, 4]).weights("b", &[5], &numbers(5, 2)).node("fc", "MatMul", &["x", "w"], "p");
+    same(biased.node("bias", "Add", &["p", "b"], "y"));
+    let left = Builder::new(&[1, 4, 3]).weights("w", &[5, 4], &numbers(20, 1)).node("fc", "MatMul", &["w", "x"], "y");
+    same(left);
+}
+
 /// A fire module and a residual block.
 fn module() -> Builder {
     image()

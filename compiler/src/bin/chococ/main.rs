@@ -4,6 +4,7 @@ mod check;
 mod compile;
 mod failure;
 mod inspect;
+mod ops;
 
 use std::io::Write;
 use std::process::ExitCode;
@@ -26,6 +27,8 @@ enum Command {
     Compile(compile::Arguments),
     /// List every node of an ONNX network that cannot be compiled, with reason and cure
     Check(check::Arguments),
+    /// List the ONNX operators that are supported, and where each runs
+    Ops,
     /// Show a plan: what each stage computes, what it costs, how much noise budget is left
     Inspect(inspect::Arguments),
 }
@@ -39,6 +42,7 @@ fn main() -> ExitCode {
     let result = match arguments.command {
         Command::Compile(arguments) => compile::run(&arguments),
         Command::Check(arguments) => check::run(&arguments),
+        Command::Ops => ops::run(),
         Command::Inspect(arguments) => inspect::run(&arguments),
     };
     match result {
