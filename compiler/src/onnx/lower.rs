@@ -27,6 +27,9 @@ use crate::graph::{Graph, Node, Op};
 /// Numbers of a constant that a plan may hold; weights lie in a file of their own.
 const LARGEST_CONSTANT: usize = 1 << 16;
 
+/// Axes that a tensor of a plan may have.
+pub(super) const MOST_AXES: usize = 4;
+
 /// A tensor of tract's graph, in terms of ours.
 #[derive(Clone)]
 pub(super) struct Value {
@@ -355,8 +358,12 @@ impl Lowering<'_> {
 
     /// Adds a client operator behind a value that need not be one of tract's.
     pub(super) fn after(&mut self, node: &TypedNode, value: Value, op: ClientOp, shape: Vec<usize>) -> Value {
-        let name = self.name(node);
-        let added = self.nodes.add_node(Node { name: name.clone(), op: Op::Client(op), shape });
+        self.behind(node, value, Op::Client(op), shape)
+    }
+
+    /// Adds any operator behind a value that need not be one of tract's.
+    pub(super) fn behind(&mut self, node: &TypedNode, value: Value, op: Op, shape: Vec<usize>) -> Value {
+        let added = self.nodes.add_node(Node { name: self.name(node), op, shape });
         self.nodes.add_edge(value.node, added, 0);
         Value { node: added, ..value }
     }

@@ -5,8 +5,9 @@ use tract_onnx::prelude::TypedNode;
 use tract_onnx::tract_core::ops::array::{Pad, PadMode, Slice, StridedSlice, TypedConcat};
 use tract_onnx::tract_core::ops::change_axes::AxisOp;
 
-use super::lower::{Lowering, Value};
+use super::lower::{Lowering, MOST_AXES, Value};
 use super::reason::Reason;
+use crate::graph::Op;
 
 impl Lowering<'_> {
     /// Translates a concatenation.
@@ -110,6 +111,9 @@ impl Lowering<'_> {
         let mut order: Vec<usize> = (0..before.len()).collect();
         let axis = order.remove(from);
         order.insert(to, axis);
+        if before.len() > MOST_AXES + 1 {
+            return self.move_one(node, (from, to), &before, view);
+        }
         let rank = self.in_own_shape(node.inputs[0])?.len();
         let batch_axes = before.len() - rank;
         if order[..batch_axes].iter().copied().ne(0..batch_axes) {
@@ -117,6 +121,32 @@ impl Lowering<'_> {
         }
         let axes = order[batch_axes..].iter().map(|axis| axis - batch_axes).collect();
         self.add(node, &node.inputs, ClientOp::Transpose { axes }, view)
+    }
+
+    /// Moves one axis of a tensor that has more than a plan's may have: two neighbouring runs of axes change places.
+    fn move_one(
+        &mut self,
+        node: &TypedNode,
+        (from, to): (usize, usize),
+        before: &[usize],
+        view: Vec<usize>,
+    ) -> Result<Value, Reason> {
+        let (first, last) = (from.min(to), from.max(to));
+        if first == 0 || before[0] != 1 {
+            return Err(Reason::MovesData { from: before.to_vec(), to: view });
+        }
+        let middle = if from < to { first + 1 } else { last };
+        let length = |axes: &[usize]| axes.iter().product();
+        let runs: [usize; 4] = [
+            length(&before[1..first]),
+            length(&before[first..middle]),
+            length(&before[middle..=last]),
+            length(&before[last + 1..]),
+        ];
+        let value = self.value(node.inputs[0])?;
+        self.reshape(node.inputs[0], value, runs.to_vec());
+        let op = Op::Client(ClientOp::Transpose { axes: vec![0, 2, 1, 3] });
+        self.add_node(node, &node.inputs, op, vec![runs[0], runs[2], runs[1], runs[3]], view)
     }
 
     /// An axis of tract's among those of a tensor without a batch axis.

@@ -9,7 +9,7 @@ use chococ_compiler::graph::Graph;
 use tract_onnx::pb::tensor_shape_proto::dimension::Value::DimValue;
 use tract_onnx::pb::type_proto;
 
-use super::{kinds, same_as_tract};
+use super::{import, kinds, same_as_tract};
 
 /// Compares a model's answer with tract's; `y` is its output.
 fn same(mut model: Builder) -> Graph {
@@ -138,6 +138,44 @@ fn moves() {
     let mut split = image().integers("parts", &[1, 2]).node("split", "Split", &["x", "parts"], "a").int("axis", 1);
     split.graph().node[0].output.push("b".into());
     same(split.node("swap", "Concat", &["b", "a"], "y").int("axis", 1));
+}
+
+#[test]
+fn moves_of_more_axes_than_a_plan_has() {
+    let deep = || Builder::new(&[1, 12, 3, 5]);
+    for mode in ["DCR", "CRD"] {
+        same(deep().node("up", "DepthToSpace", &["x"], "y").int("blocksize", 2).string("mode", mode));
+    }
+    same(Builder::new(&[1, 3, 4, 6]).node("down", "SpaceToDepth", &["x"], "y").int("blocksize", 2));
+    let shuffle = deep()
+        .integers("apart", &[1, 2, 2, 3, 3, 5])
+        .integers("together", &[1, 12, 3, 5])
+        .node("split", "Reshape", &["x", "apart"], "a")
+        .node("move", "Transpose", &["a"], "b")
+        .ints("perm", &[0, 3, 2, 1, 5, 4])
+        .node("join", "Reshape", &["b", "together"], "y");
+    same(shuffle);
+}
+
+#[test]
+fn one_matrix_times_many_vectors() {
+    let rows = || Builder::new(&[1, 5, 4]).weights("w", &[4, 3], &numbers(12, 1));
+    let graph = same(rows().node("fc", "MatMul", &["x", "w"], "y"));
+    assert_eq!(operators(&graph).iter().filter(|kind| **kind == "Conv").count(), 1);
+    let biased = rows().weights("b", &[3], &numbers(3, 7)).node("fc", "MatMul", &["x", "w"], "a");
+    same(biased.node("bias", "Add", &["a", "b"], "b0").node("act", "Relu", &["b0"], "y"));
+    same(Builder::new(&[1, 2, 5, 4]).weights("w", &[4, 3], &numbers(12, 1)).node("fc", "MatMul", &["x", "w"], "y"));
+    same(Builder::new(&[1, 5, 4]).weights("w", &[3, 5], &numbers(15, 1)).node("fc", "MatMul", &["w", "x"], "y"));
+    same(Builder::new(&[1, 2, 5, 4]).weights("w", &[3, 5], &numbers(15, 1)).node("fc", "MatMul", &["w", "x"], "y"));
+    same(Builder::new(&[1, 1, 5, 4]).weights("w", &[2, 4, 3], &numbers(24, 1)).node("fc", "MatMul", &["x", "w"], "y"));
+}
+
+#[test]
+fn constants_of_a_shape_are_float_zeros() {
+    let model = image().integers("shape", &[1, 2, 6, 6]).node("zeros", "ConstantOfShape", &["shape"], "z");
+    let graph = import(&model.node("cat", "Concat", &["x", "z"], "y").int("axis", 1).bytes("y"));
+    let x = numbers(108, 1);
+    assert_eq!(graph.answer(&x), [x.clone(), vec![0.0; 72]].concat());
 }
 
 #[test]
