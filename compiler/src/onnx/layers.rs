@@ -178,7 +178,7 @@ impl Lowering<'_> {
         });
         let (weights, bias) = (axes.matrix_of(matrix), vec![0.0; outputs]);
         let shape = operator.output_shape();
-        let value = self.behind(node, value, Op::Linear { operator, weights, bias }, shape);
+        let value = self.behind(node, &[&value], Op::Linear { operator, weights, bias }, shape);
         // What the result keeps of the matrix stands first now, and belongs wherever the result has it.
         let kept = axes.kept.iter().map(|&axis| matrix.shape[axis]);
         let shape: Vec<usize> = kept.chain(vectors).collect();

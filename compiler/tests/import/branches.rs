@@ -158,6 +158,47 @@ fn moves_of_more_axes_than_a_plan_has() {
 }
 
 #[test]
+fn enlarging_repeats_numbers() {
+    let resize = |coordinates: &str, rounding: &str, scales: &[f32]| {
+        let model = Builder::new(&[1, 2, 3, 5]).weights("s", &[4], scales);
+        let model = model.node("up", "Resize", &["x", "", "s"], "y").string("mode", "nearest");
+        model.string("coordinate_transformation_mode", coordinates).string("nearest_mode", rounding)
+    };
+    for scales in [[1.0, 1.0, 2.0, 2.0], [1.0, 1.0, 1.0, 3.0], [1.0, 1.0, 5.0, 4.0], [1.0, 2.0, 1.0, 2.0]] {
+        same(resize("asymmetric", "floor", &scales));
+        same(resize("half_pixel", "round_prefer_floor", &scales));
+        same(resize("half_pixel", "round_prefer_ceil", &scales));
+    }
+    let sizes = Builder::new(&[1, 2, 3, 5]).integers("s", &[1, 2, 6, 15]);
+    let sizes = sizes.node("up", "Resize", &["x", "", "", "s"], "y").string("mode", "nearest");
+    same(sizes.string("coordinate_transformation_mode", "asymmetric").string("nearest_mode", "floor"));
+    for (coordinates, rounding, scales) in [
+        ("asymmetric", "round_prefer_floor", [1.0, 1.0, 2.0, 2.0]),
+        ("half_pixel", "floor", [1.0, 1.0, 2.0, 2.0]),
+        ("align_corners", "floor", [1.0, 1.0, 2.0, 2.0]),
+        // Enlarges 5 to 10, but not evenly.
+        ("asymmetric", "floor", [1.0, 1.0, 1.0, 2.1]),
+        ("asymmetric", "floor", [1.0, 1.0, 1.0, 0.5]),
+    ] {
+        let model = resize(coordinates, rounding, &scales).bytes("y");
+        let report = chococ_compiler::onnx::check(&model).expect("it parses");
+        assert!(!report.compiles(), "{coordinates} {rounding} {scales:?}");
+    }
+}
+
+#[test]
+fn responses_of_neighbouring_channels() {
+    let model = || Builder::new(&[1, 7, 3, 2]).node("lrn", "LRN", &["x"], "y");
+    same(model().int("size", 5));
+    same(model().int("size", 3).float("alpha", 0.5).float("beta", 1.3).float("bias", 2.0));
+    same(model().int("size", 1).float("alpha", 0.1));
+    same(model().int("size", 9).float("alpha", 3.0));
+    for model in [model().int("size", 4), model().int("size", 3).float("bias", 0.0)] {
+        assert!(!chococ_compiler::onnx::check(&model.bytes("y")).expect("it parses").compiles());
+    }
+}
+
+#[test]
 fn one_matrix_times_many_vectors() {
     let rows = || Builder::new(&[1, 5, 4]).weights("w", &[4, 3], &numbers(12, 1));
     let graph = same(rows().node("fc", "MatMul", &["x", "w"], "y"));
