@@ -2,10 +2,10 @@
 
 Every model is checked. What compiles at 8 bits within the time limit, and is small enough, then answers 16 inputs that
 it was not calibrated on. In floats, the network as imported must give onnxruntime's top answer every time; in integers,
-without encryption, for 15 of the 16. `error` is the root mean square of the difference between integers and onnxruntime,
-relative to the spread of the answers. Maps (pictures, scores of places) have no class, and their largest number often
-leads by next to nothing: there the error decides. onnx's own light models, whose weights are all alike, have one input
-with its answer.
+without encryption, for 15 of the 16. `error` is the root mean square of the difference between integers and
+onnxruntime, relative to the spread of the answers. Maps (pictures, scores of places) have no class, and their largest
+number often leads by next to nothing: there the error decides. onnx's own light models, whose weights are all alike,
+have one input with its answer.
 
 Models with several outputs or a picture of any size are cut to one output, and given a size, as `chococ check` advises.
 
@@ -113,11 +113,13 @@ MODELS = [
     Model("ddddocr-detect", DDDD, "ddddocr/common_det.onnx", high=255.0, map=True),
     Model("paddle-direction-any", RAPID, f"{OCR}/ch_ppocr_mobile_v2.0_cls_infer.onnx", low=-1.0),
     Model("paddle-direction", RAPID, f"{OCR}/ch_ppocr_mobile_v2.0_cls_infer.onnx", low=-1.0, shape=[1, 3, 48, 192]),
-    Model("paddle-detect", RAPID, f"{OCR}/ch_PP-OCRv4_det_infer.onnx", low=-2.0, high=2.5, shape=[1, 3, 96, 96], map=True),
+    Model("paddle-detect", RAPID, f"{OCR}/ch_PP-OCRv4_det_infer.onnx", low=-2.0, high=2.5, shape=[1, 3, 96, 96],
+          map=True),
     Model("paddle-read", RAPID, f"{OCR}/ch_PP-OCRv4_rec_infer.onnx", low=-1.0, shape=[1, 3, 48, 96]),
     Model("gutenye-direction", GUTENYE, "package/assets/ch_ppocr_mobile_v2.0_cls_infer.onnx", low=-1.0,
           shape=[1, 3, 48, 192]),
-    Model("tinyocr-detect", TINY, "tinyocr/assets/PP-OCRv6_det_tiny.onnx", low=-2.0, high=2.5, shape=[1, 3, 96, 96], map=True),
+    Model("tinyocr-detect", TINY, "tinyocr/assets/PP-OCRv6_det_tiny.onnx", low=-2.0, high=2.5, shape=[1, 3, 96, 96],
+          map=True),
     Model("tinyocr-read", TINY, "tinyocr/assets/PP-OCRv6_rec_tiny.onnx", low=-1.0, shape=[1, 3, 48, 96]),
     Model("silero-vad", SILERO, "silero_vad/data/silero_vad.onnx"),
     Model("silero-vad-ifless", SILERO, "silero_vad/data/silero_vad_op18_ifless.onnx"),
@@ -198,7 +200,7 @@ def inputs_of(network):
 
 
 def pictures(generator, count, shape, low, high):
-    """Smooth random pictures: waves whose amplitudes fall with their frequency, as in photographs, most in every colour.
+    """Smooth random pictures: waves whose amplitudes fall with their frequency, as in photographs, much in all colours.
 
     Channels are the axis, first or last, that is the shortest.
     """
@@ -415,8 +417,8 @@ def main():
         for failure in outcome.failures:
             print(f"  FAILED: {failure}", flush=True)
     columns = ["model", "verdict", "floats", "integers", "error", "kB", "rounds", "s", "note"]
-    rows = [[o.model.name, "FAILED, " * bool(o.failures) + o.verdict, o.floats, o.agreement, o.error, o.kilobytes, o.rounds,
-             o.seconds, o.note if len(o.note) <= 150 else o.note[:150] + "..."] for o in outcomes]
+    rows = [[o.model.name, "FAILED, " * bool(o.failures) + o.verdict, o.floats, o.agreement, o.error, o.kilobytes,
+             o.rounds, o.seconds, o.note if len(o.note) <= 150 else o.note[:150] + "..."] for o in outcomes]
     widths = [max(len(row[column]) for row in [columns] + rows) for column in range(len(columns))]
     print()
     for row in [columns] + rows:
