@@ -7,7 +7,7 @@ use tract_onnx::tract_core::ops::cnn::{Conv, KernelFormat, PoolSpec};
 use tract_onnx::tract_core::ops::einsum::EinSum;
 use tract_onnx::tract_core::ops::nn::DataFormat;
 
-use super::lower::{Constant, Lowering, Value};
+use super::lower::{Constant, Lowering, MOST_AXES, Value};
 use super::reason::Reason;
 use crate::graph::Op;
 
@@ -119,7 +119,7 @@ impl Lowering<'_> {
         self.add_node(node, &node.inputs[..1], Op::Linear { operator, weights, bias }, shape, view)
     }
 
-    /// Translates a matrix product, however its axes lie, if it is one matrix times one vector.
+    /// Translates a product with one matrix, however its axes lie: of one vector, or of many.
     pub(super) fn product(&mut self, node: &TypedNode, product: &EinSum, view: Vec<usize>) -> Result<Value, Reason> {
         let &[left, right] = &node.inputs[..] else { return Err(Reason::Operator) };
         if product.q_params.is_some() {
@@ -128,10 +128,10 @@ impl Lowering<'_> {
         let variable = usize::from(self.constant(left)?.is_some());
         let (reads, matrix) = if variable == 0 { (left, right) } else { (right, left) };
         let matrix = self.weights(matrix)?;
-        if let Some(rows) = Rows::of(product, variable, &self.value(reads)?.view, &matrix) {
-            return self.product_of_rows(node, reads, &matrix, &rows, view);
-        }
         let axes = matrix_axes(product, variable, &self.value(reads)?.view, &matrix)?;
+        if !axes.free.is_empty() {
+            return self.product_of_many(node, reads, &axes, &matrix, view);
+        }
         let weights = axes.matrix_of(&matrix);
         let dense = Dense { inputs: axes.length(&matrix, &axes.summed), outputs: axes.length(&matrix, &axes.kept) };
         let (bias, shape) = (vec![0.0; dense.outputs], vec![dense.outputs]);
@@ -141,91 +141,72 @@ impl Lowering<'_> {
     }
 }
 
-/// Many vectors, each of which is multiplied by one matrix.
-struct Rows {
-    /// The vectors' own axis.
-    summed: usize,
-    /// The axes along which vectors differ, with where each goes in the result.
-    rows: Vec<(usize, usize)>,
-    /// The matrix's axes: those of a vector, and of a result.
-    matrix: [usize; 2],
-    /// Where the axis of a result goes.
-    result: usize,
-}
-
-impl Rows {
-    /// Reads the axes of a product; none if it is anything else, or there is but one vector.
-    fn of(product: &EinSum, variable: usize, view: &[usize], matrix: &Constant) -> Option<Rows> {
-        let (mut summed, mut kept, mut rows) = (Vec::new(), Vec::new(), Vec::new());
-        for axis in product.axes.iter_all_axes() {
-            let [x, m, y] =
-                [&axis.inputs[variable], &axis.inputs[1 - variable], &axis.outputs[0]].map(|at| at.first().copied());
-            // The matrix may have axes of length 1 for those of the vectors.
-            match (x, m.filter(|&m| matrix.shape[m] != 1 || x.is_none()), y) {
-                (Some(x), Some(m), None) => summed.push((x, m)),
-                (None, Some(m), Some(y)) => kept.push((m, y)),
-                (Some(x), None, Some(y)) => rows.push((x, y)),
-                (None, None, _) => {}
-                _ => return None,
-            }
-        }
-        rows.sort_unstable();
-        let vectors: usize = rows.iter().map(|&(x, _)| view[x]).product();
-        match (&summed[..], &kept[..]) {
-            (&[(x, m)], &[(k, y)]) if vectors > 1 => Some(Rows { summed: x, rows, matrix: [m, k], result: y }),
-            _ => None,
-        }
-    }
-}
-
 impl Lowering<'_> {
-    /// Translates the products of many vectors by one matrix: a convolution with a kernel of one pixel, over an image
-    /// whose channels are the vectors' numbers.
-    fn product_of_rows(
+    /// Translates a product of one matrix and many vectors: a convolution with a kernel of one pixel over an image of
+    /// height 1, whose columns are the vectors.
+    fn product_of_many(
         &mut self,
         node: &TypedNode,
         reads: OutletId,
+        axes: &MatrixAxes,
         matrix: &Constant,
-        rows: &Rows,
         view: Vec<usize>,
     ) -> Result<Value, Reason> {
         let before = self.value(reads)?.view;
-        let shape = self.in_own_shape(reads)?;
-        let batch_axes = before.len() - shape.len();
-        let own: Vec<(usize, usize)> = rows.rows.iter().copied().filter(|&(x, _)| x >= batch_axes).collect();
-        if rows.summed < batch_axes || view.len() != before.len() {
-            return Err(Reason::ManyVectors { shape: before });
-        }
-        let mut value = self.value(reads)?;
-        let moved: Vec<usize> =
-            [rows.summed].into_iter().chain(own.iter().map(|&(x, _)| x)).map(|axis| axis - batch_axes).collect();
-        let lengths: Vec<usize> = moved.iter().map(|&axis| shape[axis]).collect();
-        value = self.after(node, value, ClientOp::Transpose { axes: moved }, lengths.clone());
-        let (inputs, vectors) = (lengths[0], lengths[1..].iter().product());
-        value = self.after(node, value, ClientOp::Reshape, vec![inputs, vectors, 1]);
-        let axes = MatrixAxes { summed: vec![rows.matrix[0]], kept: vec![rows.matrix[1]] };
+        let own = self.in_own_shape(reads)?;
+        let batch_axes = before.len() - own.len();
+        // The vectors' own axis, or axes, first; then those that tell the vectors apart; then those of length 1.
+        let mut order: Vec<usize> = axes.vector.iter().chain(axes.free.iter().map(|(_, axis)| axis)).copied().collect();
+        order.extend((0..before.len()).filter(|axis| !order.contains(axis)).collect::<Vec<_>>());
+        let order: Vec<usize> =
+            order.into_iter().filter(|&axis| axis >= batch_axes).map(|axis| axis - batch_axes).collect();
+        let value = self.value(reads)?;
+        let value = self.in_order(node, value, &own, order)?;
+        let inputs = axes.length(matrix, &axes.summed);
         let outputs = axes.length(matrix, &axes.kept);
+        let vectors: Vec<usize> = axes.free.iter().map(|&(_, axis)| before[axis]).collect();
+        let columns = vectors.iter().product();
+        let value = self.after(node, value, ClientOp::Reshape, vec![inputs, 1, columns]);
         let operator = Linear::Conv(op::Conv {
-            input: [inputs, vectors, 1],
-            output: [outputs, vectors, 1],
+            input: [inputs, 1, columns],
+            output: [outputs, 1, columns],
             kernel: [1, 1],
             strides: [1, 1],
             pads_before: [0, 0],
             dilations: [1, 1],
             groups: 1,
         });
-        let linear = Op::Linear { operator, weights: axes.matrix_of(matrix), bias: vec![0.0; outputs] };
-        value = self.behind(node, value, linear, vec![outputs, vectors, 1]);
-        let mut lengths = lengths;
-        lengths[0] = outputs;
-        value = self.after(node, value, ClientOp::Reshape, lengths.clone());
-        // Axis i of the result is the one that goes there.
-        let places: Vec<usize> = [rows.result].into_iter().chain(own.iter().map(|&(_, y)| y)).collect();
-        let mut axes: Vec<usize> = (0..places.len()).collect();
-        axes.sort_unstable_by_key(|&axis| places[axis]);
-        let shape = axes.iter().map(|&axis| lengths[axis]).collect();
-        value = self.after(node, value, ClientOp::Transpose { axes }, shape);
-        Ok(Value { view, ..value })
+        let (weights, bias) = (axes.matrix_of(matrix), vec![0.0; outputs]);
+        let shape = operator.output_shape();
+        let value = self.behind(node, &[&value], Op::Linear { operator, weights, bias }, shape);
+        // What the result keeps of the matrix stands first now, and belongs wherever the result has it.
+        let kept = axes.kept.iter().map(|&axis| matrix.shape[axis]);
+        let shape: Vec<usize> = kept.chain(vectors).collect();
+        let places: Vec<usize> =
+            axes.kept_in_result.iter().copied().chain(axes.free.iter().map(|&(place, _)| place)).collect();
+        let mut order: Vec<usize> = (0..places.len()).collect();
+        order.sort_by_key(|&axis| places[axis]);
+        let value = self.after(node, value, ClientOp::Reshape, shape.clone());
+        let value = self.in_order(node, value, &shape, order)?;
+        Ok(Value { node: value.node, view, viewed_by: self.name(node) })
+    }
+
+    /// Brings a value's axes into another order, if it is another.
+    fn in_order(
+        &mut self,
+        node: &TypedNode,
+        value: Value,
+        shape: &[usize],
+        order: Vec<usize>,
+    ) -> Result<Value, Reason> {
+        if order.iter().copied().eq(0..shape.len()) {
+            return Ok(value);
+        }
+        if shape.len() > MOST_AXES {
+            return Err(Reason::ManyMatrices { shape: shape.to_vec() });
+        }
+        let moved = order.iter().map(|&axis| shape[axis]).collect();
+        Ok(self.after(node, value, ClientOp::Transpose { axes: order }, moved))
     }
 }
 
@@ -233,14 +214,20 @@ impl Lowering<'_> {
 struct MatrixAxes {
     /// Those summed over, in the order of the vector's axes.
     summed: Vec<usize>,
+    /// The vector's axes that are summed over, in the same order.
+    vector: Vec<usize>,
     /// Those that the result keeps, in its order.
     kept: Vec<usize>,
+    /// Where the result has them.
+    kept_in_result: Vec<usize>,
+    /// Axes along which there are several vectors: where the result has each, and where the tensor of vectors does.
+    free: Vec<(usize, usize)>,
 }
 
-/// Sorts the axes of a product of a tensor, all of whose other axes have length 1, with a constant.
+/// Sorts the axes of a product of a tensor with a constant, which must be the same for all of it.
 fn matrix_axes(product: &EinSum, variable: usize, view: &[usize], matrix: &Constant) -> Result<MatrixAxes, Reason> {
-    let refusal = || Reason::ManyVectors { shape: view.to_vec() };
-    let (mut summed, mut kept) = (Vec::new(), Vec::new());
+    let refusal = || Reason::ManyMatrices { shape: view.to_vec() };
+    let (mut summed, mut kept, mut free) = (Vec::new(), Vec::new(), Vec::new());
     for axis in product.axes.iter_all_axes() {
         let [of_vector, of_matrix, of_result] =
             [&axis.inputs[variable], &axis.inputs[1 - variable], &axis.outputs[0]].map(|positions| positions.to_vec());
@@ -253,6 +240,7 @@ fn matrix_axes(product: &EinSum, variable: usize, view: &[usize], matrix: &Const
             // A vector repeated for several matrices: more outputs.
             (Some(&v), Some(&m), Some(&r)) if view[v] == 1 => kept.push((r, m)),
             (Some(&v), None, _) if view[v] == 1 => {}
+            (Some(&v), None, Some(&r)) => free.push((r, v)),
             (None, Some(&m), None) if matrix.shape[m] == 1 => {}
             (None, None, _) => {}
             _ => return Err(refusal()),
@@ -260,11 +248,9 @@ fn matrix_axes(product: &EinSum, variable: usize, view: &[usize], matrix: &Const
     }
     summed.sort_unstable();
     kept.sort_unstable();
-    let matrix_axis = |(_, axis): (usize, usize)| axis;
-    Ok(MatrixAxes {
-        summed: summed.into_iter().map(matrix_axis).collect(),
-        kept: kept.into_iter().map(matrix_axis).collect(),
-    })
+    free.sort_unstable();
+    let ((vector, summed), (kept_in_result, kept)) = (summed.into_iter().unzip(), kept.into_iter().unzip());
+    Ok(MatrixAxes { summed, vector, kept, kept_in_result, free })
 }
 
 impl MatrixAxes {

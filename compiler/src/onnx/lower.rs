@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use chococ_plans::op::ClientOp;
 use petgraph::graph::{DiGraph, NodeIndex};
-use tract_onnx::pb::GraphProto;
+use tract_onnx::pb::{GraphProto, NodeProto};
 use tract_onnx::prelude::{DatumType, OutletId, TypedModel, TypedNode};
 use tract_onnx::tract_core::ops::array::{Pad, Slice, StridedSlice, TypedConcat};
 use tract_onnx::tract_core::ops::binary::TypedBinOp;
@@ -27,6 +27,9 @@ use crate::graph::{Graph, Node, Op};
 /// Numbers of a constant that a plan may hold; weights lie in a file of their own.
 const LARGEST_CONSTANT: usize = 1 << 16;
 
+/// Axes that a tensor of a plan may have.
+pub(super) const MOST_AXES: usize = 4;
+
 /// A tensor of tract's graph, in terms of ours.
 #[derive(Clone)]
 pub(super) struct Value {
@@ -48,6 +51,7 @@ pub(super) struct Constant {
 
 /// The translation under way.
 pub(super) struct Lowering<'a> {
+    source: &'a GraphProto,
     pub(super) model: &'a TypedModel,
     flow: &'a Flow,
     problems: &'a mut Problems,
@@ -66,6 +70,7 @@ pub(super) struct Lowering<'a> {
 pub(super) fn lower(source: &GraphProto, model: &TypedModel, flow: &Flow, problems: &mut Problems) -> Option<Graph> {
     let order = model.eval_order().ok()?;
     let mut lowering = Lowering {
+        source,
         model,
         flow,
         problems,
@@ -176,6 +181,10 @@ impl Lowering<'_> {
             self.element_wise(node, &function.0.name(), view)
         } else if node.op_is::<Identity>() || node.op_is::<Cast>() {
             self.passed_on(node, view)
+        } else if node.op().name() == "Resize" {
+            self.resize(node, view)
+        } else if node.op().name() == "Lrn" {
+            self.local_response(node, view)
         } else if node.op().name() == "Dropout" {
             self.dropout(node, view)
         } else {
@@ -246,6 +255,11 @@ impl Lowering<'_> {
     /// The name that a node's counterpart gets: that of the ONNX node, shared by all that tract made of it.
     pub(super) fn name(&self, node: &TypedNode) -> String {
         source_node(&node.name).map_or(node.name.clone(), |index| self.problems.name(index).to_string())
+    }
+
+    /// The ONNX node that tract has made a node of.
+    pub(super) fn source(&self, node: &TypedNode) -> Result<&NodeProto, Reason> {
+        source_node(&node.name).and_then(|index| self.source.node.get(index)).ok_or(Reason::Operator)
     }
 
     /// The value of a tensor that depends on the input.
@@ -355,14 +369,16 @@ impl Lowering<'_> {
 
     /// Adds a client operator behind a value that need not be one of tract's.
     pub(super) fn after(&mut self, node: &TypedNode, value: Value, op: ClientOp, shape: Vec<usize>) -> Value {
-        self.behind(node, value, Op::Client(op), shape)
+        self.behind(node, &[&value], Op::Client(op), shape)
     }
 
-    /// As [`after`](Self::after), any operator.
-    pub(super) fn behind(&mut self, node: &TypedNode, value: Value, op: Op, shape: Vec<usize>) -> Value {
+    /// Adds any operator behind values that need not be tract's; the result is seen as the first of them is.
+    pub(super) fn behind(&mut self, node: &TypedNode, values: &[&Value], op: Op, shape: Vec<usize>) -> Value {
         let added = self.nodes.add_node(Node { name: self.name(node), op, shape });
-        self.nodes.add_edge(value.node, added, 0);
-        Value { node: added, ..value }
+        for (slot, value) in values.iter().enumerate() {
+            self.nodes.add_edge(value.node, added, slot);
+        }
+        Value { node: added, ..values[0].clone() }
     }
 
     /// Adds an operator whose node has a shape of its own, beside tract's.

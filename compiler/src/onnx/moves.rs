@@ -5,8 +5,13 @@ use tract_onnx::prelude::TypedNode;
 use tract_onnx::tract_core::ops::array::{Pad, PadMode, Slice, StridedSlice, TypedConcat};
 use tract_onnx::tract_core::ops::change_axes::AxisOp;
 
-use super::lower::{Lowering, Value};
+use super::lower::{Lowering, MOST_AXES, Value};
+use super::nodes::attribute;
 use super::reason::Reason;
+use crate::graph::Op;
+
+/// How often a resizing may repeat a number along an axis.
+const MOST_REPEATS: usize = 64;
 
 impl Lowering<'_> {
     /// Translates a concatenation.
@@ -110,6 +115,9 @@ impl Lowering<'_> {
         let mut order: Vec<usize> = (0..before.len()).collect();
         let axis = order.remove(from);
         order.insert(to, axis);
+        if before.len() > MOST_AXES + 1 {
+            return self.move_one(node, (from, to), &before, view);
+        }
         let rank = self.in_own_shape(node.inputs[0])?.len();
         let batch_axes = before.len() - rank;
         if order[..batch_axes].iter().copied().ne(0..batch_axes) {
@@ -117,6 +125,106 @@ impl Lowering<'_> {
         }
         let axes = order[batch_axes..].iter().map(|axis| axis - batch_axes).collect();
         self.add(node, &node.inputs, ClientOp::Transpose { axes }, view)
+    }
+
+    /// Moves one axis of a tensor that has more than a plan's may have: two neighbouring runs of axes change places.
+    fn move_one(
+        &mut self,
+        node: &TypedNode,
+        (from, to): (usize, usize),
+        before: &[usize],
+        view: Vec<usize>,
+    ) -> Result<Value, Reason> {
+        let (first, last) = (from.min(to), from.max(to));
+        if first == 0 || before[0] != 1 {
+            return Err(Reason::MovesData { from: before.to_vec(), to: view });
+        }
+        let middle = if from < to { first + 1 } else { last };
+        let length = |axes: &[usize]| axes.iter().product();
+        let runs: [usize; 4] = [
+            length(&before[1..first]),
+            length(&before[first..middle]),
+            length(&before[middle..=last]),
+            length(&before[last + 1..]),
+        ];
+        let value = self.value(node.inputs[0])?;
+        self.reshape(node.inputs[0], value, runs.to_vec());
+        let op = Op::Client(ClientOp::Transpose { axes: vec![0, 2, 1, 3] });
+        self.add_node(node, &node.inputs, op, vec![runs[0], runs[2], runs[1], runs[3]], view)
+    }
+
+    /// Translates a resizing that repeats every number a whole number of times: by the nearest, enlarging.
+    pub(super) fn resize(&mut self, node: &TypedNode, view: Vec<usize>) -> Result<Value, Reason> {
+        let before = self.value(node.inputs[0])?.view;
+        let times = self.repeats(node, &before, &view)?;
+        let own = self.in_own_shape(node.inputs[0])?;
+        let batch_axes = before.len() - own.len();
+        if times[..batch_axes].iter().any(|&times| times != 1) {
+            return Err(Reason::BatchLost { shape: view });
+        }
+        let mut value = self.value(node.inputs[0])?;
+        let mut shape = own;
+        for axis in 0..shape.len() {
+            let times = times[batch_axes + axis];
+            if times > 1 {
+                let [outer, inner] = [&shape[..=axis], &shape[axis + 1..]].map(|axes| axes.iter().product());
+                let apart = self.after(node, value, ClientOp::Reshape, vec![outer, 1, inner]);
+                let concat = Op::Client(ClientOp::Concat { axis: 1 });
+                value = self.behind(node, &vec![&apart; times], concat, vec![outer, times, inner]);
+                shape[axis] *= times;
+            }
+        }
+        Ok(Value { node: value.node, view, viewed_by: self.name(node) })
+    }
+
+    /// How often a resizing repeats the numbers along each axis.
+    ///
+    /// Coordinate i of the result is i / s, or (i + 1/2) / s - 1/2, in what it reads. The floor of the first and the
+    /// nearest integer to the second, which is never halfway between two, are both the whole part of i / s.
+    fn repeats(&self, node: &TypedNode, before: &[usize], view: &[usize]) -> Result<Vec<usize>, Reason> {
+        let source = self.source(node)?;
+        let text = |name: &str, default: &str| {
+            attribute(source, name).map_or(default.to_string(), |found| String::from_utf8_lossy(&found.s).into_owned())
+        };
+        let refusal = |attribute: &str, found: String, needed: &str| {
+            Err(Reason::Attribute { attribute: attribute.into(), found, needed: needed.into() })
+        };
+        if text("mode", "nearest") != "nearest" {
+            return refusal("mode", text("mode", "nearest"), "only `nearest` is");
+        }
+        // Without this attribute, files before opset 11 mean another thing than later ones.
+        let coordinates = text("coordinate_transformation_mode", "not given");
+        let rounding = text("nearest_mode", "round_prefer_floor");
+        match (coordinates.as_str(), rounding.as_str()) {
+            ("asymmetric", "floor") | ("half_pixel", "round_prefer_floor" | "round_prefer_ceil") => {}
+            ("asymmetric" | "half_pixel", _) => {
+                return refusal("nearest_mode", rounding, "`asymmetric` needs `floor`, and `half_pixel` a rounding");
+            }
+            _ => {
+                let needed = "only `asymmetric` and `half_pixel` are";
+                return refusal("coordinate_transformation_mode", coordinates, needed);
+            }
+        }
+        if let Some(axes) = attribute(source, "axes") {
+            return refusal("axes", format!("{:?}", axes.ints), "all axes must be listed by leaving it out");
+        }
+        let whole = before.iter().zip(view).all(|(before, after)| after.is_multiple_of(*before));
+        let times: Vec<usize> = before.iter().zip(view).map(|(before, after)| after / before).collect();
+        let mut asked = false;
+        for &input in &node.inputs[1..] {
+            let tensor = || self.model.outlet_label(input).unwrap_or("scales").to_string();
+            let numbers = self.constant(input)?.ok_or_else(|| Reason::NotConstant { tensor: tensor() })?.values;
+            if numbers.len() != before.len() {
+                continue;
+            }
+            let are = |wanted: &[usize]| numbers.iter().zip(wanted).all(|(found, wanted)| *found == *wanted as f32);
+            if !whole || !(are(&times) || are(view)) || times.iter().any(|&times| times > MOST_REPEATS) {
+                let needed = format!("only whole factors up to {MOST_REPEATS} are");
+                return refusal("scales", format!("{numbers:?}"), &needed);
+            }
+            asked = true;
+        }
+        if asked { Ok(times) } else { Err(Reason::Operator) }
     }
 
     /// An axis of tract's among those of a tensor without a batch axis.

@@ -51,10 +51,7 @@ pub(super) fn cure(operator: &str) -> &'static str {
         }
         "LSTM" | "GRU" | "RNN" => "recurrent networks are not supported; use a convolution over the whole sequence",
         "If" | "Loop" | "Scan" | "SequenceMap" => "export without control flow (tracing in place of scripting)",
-        "LRN" => "train with BatchNormalization, which folds into the layer before",
-        "ConvTranspose" | "Resize" | "Upsample" | "DepthToSpace" | "SpaceToDepth" => {
-            "use a network that only shrinks its image (a classifier)"
-        }
+        "ConvTranspose" | "Upsample" => "use a network that only shrinks its image (a classifier)",
         "QuantizeLinear"
         | "DequantizeLinear"
         | "QLinearConv"

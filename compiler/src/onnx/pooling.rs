@@ -1,6 +1,7 @@
 //! Pooling: what takes the largest or the mean of a window, or of a whole channel.
 
-use chococ_plans::op::{ClientOp, Pool, Reduction};
+use chococ_plans::check::meaning::LARGEST_KERNEL;
+use chococ_plans::op::{Arithmetic, ClientOp, Function, Pool, Reduction};
 use tract_onnx::prelude::{OutletId, TypedNode};
 use tract_onnx::tract_core::ops::binary::TypedBinOp;
 use tract_onnx::tract_core::ops::cnn::{MaxPool, PoolSpec, SumPool};
@@ -8,6 +9,7 @@ use tract_onnx::tract_core::ops::nn::{Reduce, Reducer};
 
 use super::layers::Windows;
 use super::lower::{Lowering, Value};
+use super::nodes::attribute;
 use super::reason::Reason;
 use crate::graph::Op;
 
@@ -90,6 +92,45 @@ impl Lowering<'_> {
         axes.sort_unstable();
         axes.dedup();
         self.add(node, &node.inputs, ClientOp::Reduce { reduction, axes }, view)
+    }
+
+    /// Translates a local response normalisation: x / (bias + alpha * m)^beta, where m is the mean of the squares of x in
+    /// neighbouring channels, zeros beyond the last ones.
+    pub(super) fn local_response(&mut self, node: &TypedNode, view: Vec<usize>) -> Result<Value, Reason> {
+        let source = self.source(node)?;
+        let float = |name: &str, default: f32| attribute(source, name).map_or(default, |attribute| attribute.f);
+        let (alpha, beta, bias) = (float("alpha", 1e-4), float("beta", 0.75), float("bias", 1.0));
+        let size = attribute(source, "size").map_or(0, |attribute| attribute.i);
+        let refusal = |attribute: &str, found: String, needed: &str| {
+            Err(Reason::Attribute { attribute: attribute.into(), found, needed: needed.into() })
+        };
+        let Some(size) = usize::try_from(size).ok().filter(|size| size % 2 == 1 && *size <= LARGEST_KERNEL) else {
+            return refusal("size", size.to_string(), &format!("only odd numbers up to {LARGEST_KERNEL} are"));
+        };
+        if !(bias > 0.0 && alpha >= 0.0 && [alpha, beta, bias].iter().all(|number| number.is_finite())) {
+            return refusal("alpha, bias", format!("{alpha}, {bias}"), "bias must be above 0, and alpha not below");
+        }
+        let reads = node.inputs[0];
+        let shape = self.in_own_shape(reads)?;
+        let value = self.value(reads)?;
+        let [channels, ref rest @ ..] = shape[..] else { return Err(Reason::Operator) };
+        let square = Op::Client(ClientOp::Combine(Arithmetic::Mul));
+        let squares = self.behind(node, &[&value, &value], square.clone(), shape.clone());
+        // Channels are the height of an image here; powers are what the logarithm makes products.
+        let image = vec![1, channels, rest.iter().product()];
+        let pool = Pool { kernel: [size, 1], strides: [1, 1], pads_before: [size / 2, 0] };
+        let steps = [
+            ClientOp::Reshape,
+            ClientOp::AveragePool { pool, count_include_pad: true },
+            ClientOp::Affine { scale: vec![alpha], shift: vec![bias] },
+            ClientOp::Function(Function::Log),
+            ClientOp::Affine { scale: vec![-beta], shift: vec![0.0] },
+            ClientOp::Function(Function::Exp),
+        ];
+        let power = steps.into_iter().fold(squares, |value, step| self.after(node, value, step, image.clone()));
+        let factors = self.after(node, power, ClientOp::Reshape, shape.clone());
+        let result = self.behind(node, &[&value, &factors], square, shape);
+        Ok(Value { node: result.node, view, viewed_by: self.name(node) })
     }
 
     /// Finds the node that divides a sum, and does nothing else with it, by the number of its terms.

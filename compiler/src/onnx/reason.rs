@@ -194,9 +194,11 @@ pub enum Reason {
         /// The groups.
         groups: usize,
     },
-    /// A matrix product that is not one matrix times one vector.
-    #[error("it multiplies a tensor of shape {shape:?} row by row; only one vector at a time is supported")]
-    ManyVectors {
+    /// A matrix product with more than one matrix.
+    #[error(
+        "it multiplies parts of a tensor of shape {shape:?} by matrices of their own; only one matrix is supported"
+    )]
+    ManyMatrices {
         /// Shape of the tensor that depends on the input.
         shape: Vec<usize>,
     },
@@ -297,9 +299,7 @@ impl Reason {
             Reason::Window { .. } => "make the window smaller, or the image larger",
             Reason::UnevenPadding { .. } => "set count_include_pad to 0, or pad evenly",
             Reason::Groups { .. } => "export again; such a layer is not valid ONNX",
-            Reason::ManyVectors { .. } => {
-                "flatten to [1, features] before it, or write it as a Conv with a 1x1 kernel over [1, channels, height, width]"
-            }
+            Reason::ManyMatrices { .. } => "write it as a Conv with a 1x1 kernel, in groups",
             Reason::NotPerChannel { .. } => "use one constant a channel, as a bias or a batch norm does",
             Reason::MovesData { .. } => "keep the batch axis first",
             Reason::BatchLost { .. } => "keep axis 0 as the batch axis (Flatten with axis 1, Reshape to [1, -1])",

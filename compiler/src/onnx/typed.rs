@@ -7,7 +7,9 @@ use std::panic::{self, AssertUnwindSafe};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
-use tract_onnx::pb::{GraphProto, ModelProto};
+use tract_onnx::pb::attribute_proto::AttributeType;
+use tract_onnx::pb::tensor_proto::DataType;
+use tract_onnx::pb::{AttributeProto, GraphProto, ModelProto, TensorProto};
 use tract_onnx::prelude::{
     Framework, InferenceModelExt, IntoArcTensor, IntoTValue, TractResult, TypedFact, TypedModel,
 };
@@ -43,6 +45,21 @@ pub(super) fn prepare(model: &mut ModelProto, flow: &Flow) {
         node.name = format!("{PREFIX}{index}_");
         while node.input.last().is_some_and(String::is_empty) {
             node.input.pop();
+        }
+        // ONNX's zeros are float32, tract's would be float64.
+        if node.op_type == "ConstantOfShape" && node.attribute.is_empty() {
+            let zero = TensorProto {
+                dims: vec![1],
+                data_type: DataType::Float as i32,
+                float_data: vec![0.0],
+                ..TensorProto::default()
+            };
+            node.attribute.push(AttributeProto {
+                name: "value".into(),
+                r#type: AttributeType::Tensor as i32,
+                t: Some(zero),
+                ..AttributeProto::default()
+            });
         }
         // How many parts a Split makes follows from how many outputs it has.
         if flow.variable_nodes[index]

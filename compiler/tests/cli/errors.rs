@@ -74,6 +74,18 @@ fn a_kernel_too_large_for_any_ciphertext() {
     assert!(text.contains("node `wide` (Conv)") && text.ends_with("exit code 4"), "{text}");
 }
 
+/// One pixel at a time, this layer would take more products than a plan can hold; no packing worth it does that.
+#[test]
+fn a_layer_of_many_products_is_not_refused() {
+    let desk = Desk::new();
+    let model = Builder::new(&[1, 64, 64, 64])
+        .weights("w", &[64, 64, 1, 1], &numbers(64 * 64, 1))
+        .node("mix", "Conv", &["x", "w"], "y")
+        .bytes("y");
+    desk.write("wide.onnx", &model);
+    assert!(desk.succeed(&["check", "wide.onnx"]).contains("can be compiled"));
+}
+
 #[test]
 fn outputs_that_would_do_harm() {
     let desk = Desk::new();

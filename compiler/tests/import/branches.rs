@@ -9,7 +9,7 @@ use chococ_compiler::graph::Graph;
 use tract_onnx::pb::tensor_shape_proto::dimension::Value::DimValue;
 use tract_onnx::pb::type_proto;
 
-use super::{kinds, same_as_tract};
+use super::{import, kinds, same_as_tract};
 
 /// Compares a model's answer with tract's; `y` is its output.
 fn same(mut model: Builder) -> Graph {
@@ -141,6 +141,85 @@ fn moves() {
 }
 
 #[test]
+fn moves_of_more_axes_than_a_plan_has() {
+    let deep = || Builder::new(&[1, 12, 3, 5]);
+    for mode in ["DCR", "CRD"] {
+        same(deep().node("up", "DepthToSpace", &["x"], "y").int("blocksize", 2).string("mode", mode));
+    }
+    same(Builder::new(&[1, 3, 4, 6]).node("down", "SpaceToDepth", &["x"], "y").int("blocksize", 2));
+    let shuffle = deep()
+        .integers("apart", &[1, 2, 2, 3, 3, 5])
+        .integers("together", &[1, 12, 3, 5])
+        .node("split", "Reshape", &["x", "apart"], "a")
+        .node("move", "Transpose", &["a"], "b")
+        .ints("perm", &[0, 3, 2, 1, 5, 4])
+        .node("join", "Reshape", &["b", "together"], "y");
+    same(shuffle);
+}
+
+#[test]
+fn enlarging_repeats_numbers() {
+    let resize = |coordinates: &str, rounding: &str, scales: &[f32]| {
+        let model = Builder::new(&[1, 2, 3, 5]).weights("s", &[4], scales);
+        let model = model.node("up", "Resize", &["x", "", "s"], "y").string("mode", "nearest");
+        model.string("coordinate_transformation_mode", coordinates).string("nearest_mode", rounding)
+    };
+    for scales in [[1.0, 1.0, 2.0, 2.0], [1.0, 1.0, 1.0, 3.0], [1.0, 1.0, 5.0, 4.0], [1.0, 2.0, 1.0, 2.0]] {
+        same(resize("asymmetric", "floor", &scales));
+        same(resize("half_pixel", "round_prefer_floor", &scales));
+        same(resize("half_pixel", "round_prefer_ceil", &scales));
+    }
+    let sizes = Builder::new(&[1, 2, 3, 5]).integers("s", &[1, 2, 6, 15]);
+    let sizes = sizes.node("up", "Resize", &["x", "", "", "s"], "y").string("mode", "nearest");
+    same(sizes.string("coordinate_transformation_mode", "asymmetric").string("nearest_mode", "floor"));
+    for (coordinates, rounding, scales) in [
+        ("asymmetric", "round_prefer_floor", [1.0, 1.0, 2.0, 2.0]),
+        ("half_pixel", "floor", [1.0, 1.0, 2.0, 2.0]),
+        ("align_corners", "floor", [1.0, 1.0, 2.0, 2.0]),
+        // Enlarges 5 to 10, but not evenly.
+        ("asymmetric", "floor", [1.0, 1.0, 1.0, 2.1]),
+        ("asymmetric", "floor", [1.0, 1.0, 1.0, 0.5]),
+    ] {
+        let model = resize(coordinates, rounding, &scales).bytes("y");
+        let report = chococ_compiler::onnx::check(&model).expect("it parses");
+        assert!(!report.compiles(), "{coordinates} {rounding} {scales:?}");
+    }
+}
+
+#[test]
+fn responses_of_neighbouring_channels() {
+    let model = || Builder::new(&[1, 7, 3, 2]).node("lrn", "LRN", &["x"], "y");
+    same(model().int("size", 5));
+    same(model().int("size", 3).float("alpha", 0.5).float("beta", 1.3).float("bias", 2.0));
+    same(model().int("size", 1).float("alpha", 0.1));
+    same(model().int("size", 9).float("alpha", 3.0));
+    for model in [model().int("size", 4), model().int("size", 3).float("bias", 0.0)] {
+        assert!(!chococ_compiler::onnx::check(&model.bytes("y")).expect("it parses").compiles());
+    }
+}
+
+#[test]
+fn one_matrix_times_many_vectors() {
+    let rows = || Builder::new(&[1, 5, 4]).weights("w", &[4, 3], &numbers(12, 1));
+    let graph = same(rows().node("fc", "MatMul", &["x", "w"], "y"));
+    assert_eq!(operators(&graph).iter().filter(|kind| **kind == "Conv").count(), 1);
+    let biased = rows().weights("b", &[3], &numbers(3, 7)).node("fc", "MatMul", &["x", "w"], "a");
+    same(biased.node("bias", "Add", &["a", "b"], "b0").node("act", "Relu", &["b0"], "y"));
+    same(Builder::new(&[1, 2, 5, 4]).weights("w", &[4, 3], &numbers(12, 1)).node("fc", "MatMul", &["x", "w"], "y"));
+    same(Builder::new(&[1, 5, 4]).weights("w", &[3, 5], &numbers(15, 1)).node("fc", "MatMul", &["w", "x"], "y"));
+    same(Builder::new(&[1, 2, 5, 4]).weights("w", &[3, 5], &numbers(15, 1)).node("fc", "MatMul", &["w", "x"], "y"));
+    same(Builder::new(&[1, 1, 5, 4]).weights("w", &[2, 4, 3], &numbers(24, 1)).node("fc", "MatMul", &["x", "w"], "y"));
+}
+
+#[test]
+fn constants_of_a_shape_are_float_zeros() {
+    let model = image().integers("shape", &[1, 2, 6, 6]).node("zeros", "ConstantOfShape", &["shape"], "z");
+    let graph = import(&model.node("cat", "Concat", &["x", "z"], "y").int("axis", 1).bytes("y"));
+    let x = numbers(108, 1);
+    assert_eq!(graph.answer(&x), [x.clone(), vec![0.0; 72]].concat());
+}
+
+#[test]
 fn reductions() {
     for operator in ["ReduceMean", "ReduceMax", "ReduceMin", "ReduceProd", "ReduceL2", "ReduceSumSquare"] {
         for (axes, keep) in [(vec![1], 1), (vec![2, 3], 0), (vec![1, 2, 3], 1), (vec![3], 0)] {
@@ -177,19 +256,6 @@ fn signals_are_images_of_height_one() {
     let depthwise =
         signal().weights("w", &[2, 1, 3], &numbers(6, 1)).node("conv", "Conv", &["x", "w"], "y").int("group", 2);
     same(depthwise.ints("dilations", &[2]));
-}
-
-#[test]
-fn many_vectors_by_one_matrix() {
-    let rows = |shape: &[i64]| Builder::new(shape).weights("w", &[4, 5], &numbers(20, 1));
-    for shape in [&[1, 3, 4][..], &[1, 2, 3, 4]] {
-        let graph = same(rows(shape).node("fc", "MatMul", &["x", "w"], "y"));
-        assert_eq!(operators(&graph), ["Transpose", "Reshape", "Conv", "Reshape", "Transpose"]);
-    }
-    let biased = rows(&[1, 3, 4]).weights("b", &[5], &numbers(5, 2)).node("fc", "MatMul", &["x", "w"], "p");
-    same(biased.node("bias", "Add", &["p", "b"], "y"));
-    let left = Builder::new(&[1, 4, 3]).weights("w", &[5, 4], &numbers(20, 1)).node("fc", "MatMul", &["w", "x"], "y");
-    same(left);
 }
 
 /// A fire module and a residual block.

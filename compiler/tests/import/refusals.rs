@@ -137,12 +137,7 @@ fn convolutions_and_pools() {
 #[test]
 fn arithmetic_and_shapes() {
     insta::assert_snapshot!(refusals([
-        Builder::new(&[1, 5, 2, 4]).weights("w", &[5, 4, 3], &numbers(60, 1)).node(
-            "matrices",
-            "MatMul",
-            &["x", "w"],
-            "y"
-        ),
+        Builder::new(&[1, 5, 2, 4]).weights("w", &[5, 4, 3], &numbers(60, 1)).node("fc", "MatMul", &["x", "w"], "y"),
         Builder::new(&[1, 4, 4]).node("attention", "MatMul", &["x", "x"], "y"),
         image().weights("c", &[2, 2, 8, 8], &numbers(256, 1)).node("wider", "Mul", &["x", "c"], "y"),
         image().node("to_rows", "Transpose", &["x"], "y").ints("perm", &[1, 0, 3, 2]),

@@ -12,6 +12,7 @@ use chococ_compiler::onnx::{self, Problem};
 use chococ_plans::op::Linear;
 use chococ_plans::packing::layout::Layout;
 use chococ_plans::packing::misfit::Misfit;
+use chococ_plans::packing::windows::Windows;
 use chococ_plans::packing::{CoefficientPacking, Packing};
 use chococ_plans::security::ring_degrees;
 use petgraph::graph::NodeIndex;
@@ -85,11 +86,25 @@ fn too_large(graph: &Graph) -> Vec<Refusal> {
 
 /// Says why a layer has no layout at all, if so: of the largest ring degree, which comes nearest.
 ///
-/// The smallest tiles by themselves fit wherever anything does.
+/// The smallest tiles by themselves fit into a ciphertext wherever anything does. They take the most products, though:
+/// where those are too many, larger tiles, several channels a ciphertext and stacked outputs take fewer.
 fn misfit(operator: &Linear) -> Option<Misfit> {
-    let (tile, tiles_at_once, interleave, stack, merge) = ([1, 1], 1, 1, 1, 1);
-    let smallest = Packing::Coefficients(CoefficientPacking { tile, tiles_at_once, interleave, stack, merge });
-    ring_degrees().map(|ring_degree| Layout::new(operator, smallest, ring_degree).err()).reduce(Option::and).flatten()
+    let tried = |tile, interleave, stack, ring_degree| {
+        let packing = CoefficientPacking { tile, tiles_at_once: 1, interleave, stack, merge: 1 };
+        Layout::new(operator, Packing::Coefficients(packing), ring_degree).err()
+    };
+    let [rows, columns] = Windows::new(operator).output;
+    let sizes = |most: usize| (0..=most.ilog2()).map(|log| 1usize << log);
+    let of_degree = |ring_degree: usize| {
+        let smallest = tried([1, 1], 1, 1, ring_degree)?;
+        let Misfit::ProgramTooLarge { .. } = smallest else { return Some(smallest) };
+        let tiles = sizes(rows.max(columns).next_power_of_two()).map(|side| [side.min(rows), side.min(columns)]);
+        let mut larger = tiles
+            .flat_map(|tile| sizes(ring_degree).flat_map(move |a| sizes(ring_degree / a).map(move |b| (tile, a, b))));
+        let fits = larger.any(|(tile, interleave, stack)| tried(tile, interleave, stack, ring_degree).is_none());
+        (!fits).then_some(smallest)
+    };
+    ring_degrees().map(of_degree).reduce(Option::and).flatten()
 }
 
 impl fmt::Display for Refusals {
