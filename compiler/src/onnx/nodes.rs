@@ -78,6 +78,15 @@ pub(super) fn attribute<'a>(node: &'a NodeProto, name: &str) -> Option<&'a Attri
 fn attributes(node: &NodeProto) -> Option<Reason> {
     match node.op_type.as_str() {
         "Conv" | "MaxPool" | "AveragePool" => window(node),
+        // The shape analysis knows the one order.
+        "SpaceToDepth" => match attribute(node, "mode").map(|mode| String::from_utf8_lossy(&mode.s)) {
+            Some(mode) if mode != "DCR" => Some(Reason::Attribute {
+                attribute: "mode".into(),
+                found: mode.into_owned(),
+                needed: "only `DCR` is".into(),
+            }),
+            _ => None,
+        },
         "BatchNormalization" => match attribute(node, "training_mode") {
             Some(mode) if mode.i != 0 => Some(Reason::Training),
             _ => None,
