@@ -248,6 +248,11 @@ impl Lowering<'_> {
             self.refuse(&self.model.nodes()[outlet.node], reason);
             return None;
         }
+        let many = self.nodes.node_weights().find(|node| node.shape.len() > MOST_AXES);
+        if let Some(Node { name, shape, .. }) = many {
+            self.problems.model(Reason::Axes { tensor: name.clone(), shape: shape.clone(), most: MOST_AXES });
+            return None;
+        }
         let output = self.values.get(&outlet)?.node;
         Some(Graph { nodes: self.nodes, input: self.input?, output })
     }

@@ -5,6 +5,7 @@ use tract_onnx::prelude::TypedNode;
 use tract_onnx::tract_core::ops::array::{Pad, PadMode, Slice, StridedSlice, TypedConcat};
 use tract_onnx::tract_core::ops::change_axes::AxisOp;
 
+use super::constants::LARGEST_TENSOR;
 use super::lower::{Lowering, MOST_AXES, Value};
 use super::nodes::attribute;
 use super::reason::Reason;
@@ -86,10 +87,20 @@ impl Lowering<'_> {
 
     /// Translates a padding with one number.
     pub(super) fn pad(&mut self, node: &TypedNode, pad: &Pad, view: Vec<usize>) -> Result<Value, Reason> {
-        let PadMode::Constant(value) = &pad.mode else {
+        let mode = |found: &str| {
             let needed = "only `constant` is".into();
-            return Err(Reason::Attribute { attribute: "mode".into(), found: "reflect or edge".into(), needed });
+            Err(Reason::Attribute { attribute: "mode".into(), found: found.into(), needed })
         };
+        let value = match &pad.mode {
+            PadMode::Constant(value) => value,
+            PadMode::Reflect => return mode("reflect"),
+            PadMode::Edge => return mode("edge"),
+        };
+        // tract reads what is below 0 as a number that wraps.
+        if pad.pads.iter().any(|&(before, behind)| before.max(behind) > LARGEST_TENSOR as usize) {
+            let needed = "none may be below 0; what cuts is a Slice".into();
+            return Err(Reason::Attribute { attribute: "pads".into(), found: "a number below 0".into(), needed });
+        }
         let value = value.cast_to_scalar::<f32>().map_err(|error| Reason::Shape { message: error.to_string() })?;
         if !value.is_finite() {
             return Err(Reason::NotFinite);

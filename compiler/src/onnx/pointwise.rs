@@ -128,6 +128,7 @@ fn affine(name: &str, numbers: Vec<f32>, constant_is_left: bool) -> Result<Optio
         ("Sub", false) => (all(1.0), numbers.iter().map(|number| -number).collect()),
         ("Sub", true) => (all(-1.0), numbers),
         ("Div", false) if numbers.contains(&0.0) => return Err(Reason::NotFinite),
+        ("Div", false) if numbers.iter().any(|number| !(1.0 / number).is_finite()) => return Ok(None),
         ("Div", false) => (numbers.iter().map(|number| 1.0 / number).collect(), all(0.0)),
         _ => return Ok(None),
     };

@@ -224,6 +224,16 @@ pub enum Reason {
         /// The tensor's shape.
         shape: Vec<usize>,
     },
+    /// A tensor with more axes than a plan's may have.
+    #[error("`{tensor}` has shape {shape:?}; at most {most} axes beside the batch are supported")]
+    Axes {
+        /// The node that makes it.
+        tensor: String,
+        /// Its shape without the batch axis.
+        shape: Vec<usize>,
+        /// How many there may be.
+        most: usize,
+    },
     /// A softmax over several axes.
     #[error("softmax over axes {axes:?} of a tensor of shape {shape:?}; only one axis is supported")]
     SoftmaxAxes {
@@ -303,6 +313,7 @@ impl Reason {
             Reason::NotPerChannel { .. } => "use one constant a channel, as a bias or a batch norm does",
             Reason::MovesData { .. } => "keep the batch axis first",
             Reason::BatchLost { .. } => "keep axis 0 as the batch axis (Flatten with axis 1, Reshape to [1, -1])",
+            Reason::Axes { .. } => "reshape so that neighbouring axes become one, or use SpaceToDepth or DepthToSpace",
             Reason::SoftmaxAxes { .. } => "export with opset 13 or later, or flatten to [1, features] before it",
             Reason::NotFinite => "train again; the network has diverged",
             Reason::Empty { .. } => "make the image larger, or the windows smaller",

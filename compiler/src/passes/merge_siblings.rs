@@ -1,5 +1,6 @@
 //! Makes one convolution of those that read the same image.
 
+use chococ_plans::check::meaning::LARGEST_TENSOR;
 use chococ_plans::op::{ClientOp, Conv, Linear};
 use petgraph::graph::NodeIndex;
 
@@ -8,9 +9,9 @@ use crate::graph::{Graph, Node, Op};
 /// Merges convolutions that read one value, where a kernel of one may lie inside that of the other: a value that several
 /// need is then encrypted and sent once.
 ///
-/// Assumes nothing. Makes true: of convolutions with one input, none could be a part of another one. Two become one with
-/// the output channels of both; the smaller kernel is filled up with zeros, which cost the server what its weights
-/// would. A slice behind it gives each reader its own channels, on the client, for nothing.
+/// Assumes nothing. Makes true: of convolutions with one input, none could be a part of another one without making the
+/// weights of both [more than twice as many](MOST_GROWTH). Two become one with the output channels of both; the smaller
+/// kernel is filled up with zeros, which cost the server what its weights would. A slice behind it gives each reader its own channels, on the client, for nothing.
 ///
 /// It is what the expansion of a fire module is (1x1 beside 3x3), or a residual block that halves its image (3x3 beside a
 /// 1x1 on the way around it). Two kernels fit if strides, dilations and image are the same, neither has groups, and the
@@ -25,7 +26,8 @@ pub fn merge_siblings(mut graph: Graph) -> Graph {
 /// Finds two convolutions that can be merged; the first has the larger kernel.
 fn siblings(graph: &Graph) -> Option<[NodeIndex; 2]> {
     let fit = |&first: &NodeIndex, &second: &NodeIndex| {
-        first != second && conv(graph, first).zip(conv(graph, second)).is_some_and(|(a, b)| offset(a, b).is_some())
+        let pair = conv(graph, first).zip(conv(graph, second)).filter(|_| first != second);
+        pair.is_some_and(|(a, b)| offset(a, b).is_some() && growth_is_bounded(a, b))
     };
     graph.order().into_iter().find_map(|node| {
         let mut readers = graph.consumers(node);
@@ -40,6 +42,17 @@ fn conv(graph: &Graph, node: NodeIndex) -> Option<&Conv> {
         Op::Linear { operator: Linear::Conv(conv), .. } if conv.groups == 1 => Some(conv),
         _ => None,
     }
+}
+
+/// How many times as many weights two convolutions may have as one: those of a fire module have 1.8 times.
+const MOST_GROWTH: usize = 2;
+
+fn growth_is_bounded(first: &Conv, second: &Conv) -> bool {
+    let [taps, other_taps] = [first, second].map(|conv| conv.kernel[0] * conv.kernel[1]);
+    let together = (first.output[0] + second.output[0]) * taps;
+    let inputs = first.input[0];
+    together <= MOST_GROWTH * (first.output[0] * taps + second.output[0] * other_taps)
+        && together.saturating_mul(inputs) <= LARGEST_TENSOR
 }
 
 /// Where the taps of a second convolution lie among those of a first, if all of them do.
@@ -62,7 +75,10 @@ fn offset(first: &Conv, second: &Conv) -> Option<[usize; 2]> {
 
 /// Makes the first convolution do what the second does as well.
 fn merge(graph: &mut Graph, first: NodeIndex, second: NodeIndex) {
-    let name = format!("{}+{}", graph.nodes[first].name, graph.nodes[second].name);
+    let mut name = format!("{}+{}", graph.nodes[first].name, graph.nodes[second].name);
+    while graph.nodes.node_weights().any(|node| node.name == name) {
+        name.push('+');
+    }
     let (whole, part) = (graph.nodes[first].clone(), graph.nodes[second].clone());
     let (
         Op::Linear { operator: Linear::Conv(of_whole), mut weights, mut bias },
@@ -152,10 +168,10 @@ mod tests {
         let x: Vec<f32> = (0..98).map(|i| (i as f32 * 0.37).cos()).collect();
         for strides in [1, 2] {
             let operators = vec![
-                convolution(1, 0, 3, strides),
+                convolution(1, 0, 1, strides),
                 convolution(3, 1, 2, strides),
-                convolution(5, 2, 1, strides),
-                convolution(3, 1, 4, strides),
+                convolution(5, 2, 4, strides),
+                convolution(3, 1, 1, strides),
             ];
             let graph = fan(operators);
             let before = graph.answer(&x);
@@ -165,6 +181,12 @@ mod tests {
                 assert!((found - expected).abs() < 1e-5);
             }
         }
+    }
+
+    #[test]
+    fn a_small_kernel_of_many_channels_is_not_filled_up() {
+        let merged = merge_siblings(fan(vec![convolution(1, 0, 20, 1), convolution(5, 2, 1, 1)]));
+        assert_eq!(linear_nodes(&merged), 2);
     }
 
     #[test]

@@ -145,6 +145,13 @@ fn arithmetic_and_shapes() {
             .integers("pads", &[0, 0, 1, 1, 0, 0, 1, 1])
             .node("mirror", "Pad", &["x", "pads"], "y")
             .string("mode", "reflect"),
+        image().integers("pads", &[0, 0, 0, 0, 0, 0, 0, -2]).node("crop", "Pad", &["x", "pads"], "y"),
+        image()
+            .integers("shape", &[1, 2, 2, 4, 2, 4])
+            .node("apart", "Reshape", &["x", "shape"], "a")
+            .node("act", "Relu", &["a"], "b")
+            .node("swap", "Transpose", &["b"], "y")
+            .ints("perm", &[0, 1, 2, 4, 3, 5]),
         image().node("batch", "Concat", &["x", "x"], "y").int("axis", 0),
         Builder::new(&[1, 2, 200, 200]).weights("c", &[2, 200, 200], &numbers(80_000, 1)).node(
             "large",

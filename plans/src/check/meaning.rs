@@ -36,6 +36,7 @@ pub(super) fn check(plan: &Plan) -> Result<(), PlanError> {
                     let stage = format!("step `{}`", step.name);
                     let inputs: Vec<Vec<usize>> =
                         step.inputs.iter().map(|&input| read(&stage, &shapes, input)).collect::<Result<_, _>>()?;
+                    tensor(&stage, &step.shape)?;
                     client::check(step, &inputs)
                         .map_err(|problem| PlanError::Operator { stage: stage.clone(), problem })?;
                     define(&stage, &mut shapes, step.output, step.shape.clone())?;

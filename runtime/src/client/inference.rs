@@ -40,7 +40,7 @@ pub struct Inference<'a> {
     awaited: Option<usize>,
     records: Vec<StageRecord>,
     /// The integers of the last reply: memory that the next one uses again.
-    accumulators: Vec<i64>,
+    accumulators: Zeroizing<Vec<i64>>,
     /// Time for the client's own operators since the last reply.
     clear: Duration,
     /// Client time behind the last reply, at the end.
@@ -53,13 +53,16 @@ impl<'a> Inference<'a> {
         input: &[f32],
         rng: &mut impl CryptoRng,
     ) -> Result<(Inference<'a>, Turn), Error> {
+        let results = |stage: CheckedStage<'_>| stage.stage.layer.operator.output_shape().iter().product();
+        let largest: Option<usize> = client.plan.server_stages().map(results).max();
         let mut inference = Inference {
             client,
             values: Values::new(client.plan.plan(), input)?,
             next: 0,
             awaited: None,
             records: Vec::new(),
-            accumulators: Vec::new(),
+            // Room for the largest, so that none are left behind when it grows.
+            accumulators: Zeroizing::new(Vec::with_capacity(largest.unwrap_or(0))),
             clear: Duration::ZERO,
             tail: Duration::ZERO,
         };
@@ -171,7 +174,8 @@ impl<'a> Inference<'a> {
         let accumulators = &mut self.accumulators;
         accumulators.clear();
         accumulators.resize(stage.layer.operator.output_shape().iter().product(), 0);
-        let mut results = Zeroizing::new(Vec::new());
+        // Room for all, so that none are left behind when it grows.
+        let mut results = Zeroizing::new(Vec::with_capacity(context.ring_degree()));
         let (mut budget_bits, mut measuring): (Option<f64>, _) = (None, Duration::ZERO);
         let opened = Reader::open(checked, index, client.fingerprint, bytes);
         let mut reader = opened.map_err(Error::message(Kind::Reply))?;

@@ -5,7 +5,7 @@ use std::convert::Infallible;
 use chacha20::ChaCha20Rng;
 use rand::{SeedableRng, TryCryptoRng, TryRng};
 #[cfg(target_arch = "x86_64")]
-use zeroize::Zeroize;
+use zeroize::{Zeroize, Zeroizing};
 
 #[cfg(target_arch = "x86_64")]
 use super::lanes::chacha;
@@ -38,10 +38,13 @@ impl ChaCha20 {
     pub fn new(seed: [u8; 32], stream: u64) -> Self {
         #[cfg(target_arch = "x86_64")]
         if chacha::is_available() {
-            let mut key = [0; 8];
-            key.iter_mut().zip(seed.as_chunks().0).for_each(|(word, bytes)| *word = u32::from_le_bytes(*bytes));
-            let buffer = [0; chacha::BYTES];
-            return Self(Source::Wide(Box::new(Wide { key, stream, next: 0, buffer, used: chacha::BYTES })));
+            let seed = Zeroizing::new(seed);
+            let (buffer, used) = ([0; chacha::BYTES], chacha::BYTES);
+            // The key is written where it stays.
+            let mut wide = Box::new(Wide { key: [0; 8], stream, next: 0, buffer, used });
+            let words = wide.key.iter_mut().zip(seed.as_chunks().0);
+            words.for_each(|(word, bytes)| *word = u32::from_le_bytes(*bytes));
+            return Self(Source::Wide(wide));
         }
         Self::portable(seed, stream)
     }

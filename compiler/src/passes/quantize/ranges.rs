@@ -119,11 +119,12 @@ pub(super) fn never_negative(op: &Op, inputs_never_negative: &[bool]) -> bool {
         ClientOp::Constant { values } => values.iter().all(|number| *number >= 0.0),
         ClientOp::Clip { low, high } => *high >= 0.0 && (*low >= 0.0 || all),
         ClientOp::Affine { scale, shift } => all && scale.iter().chain(shift).all(|number| *number >= 0.0),
-        ClientOp::Function(Function::Reciprocal | Function::Ceil | Function::Floor | Function::Round) => all,
+        ClientOp::Function(Function::Ceil | Function::Floor | Function::Round) => all,
         ClientOp::Function(function) => eval::is_never_negative(*function),
-        ClientOp::Combine(Arithmetic::Max) => inputs_never_negative.contains(&true),
-        ClientOp::Combine(Arithmetic::Sub) => false,
-        ClientOp::Combine(Arithmetic::Add | Arithmetic::Mul | Arithmetic::Div | Arithmetic::Min) => all,
+        // Divided by -0, which counts as not negative, a number is -infinity.
+        ClientOp::Combine(Arithmetic::Sub | Arithmetic::Div) => false,
+        // Where the one number is a NaN, the other wins, whatever it is.
+        ClientOp::Combine(Arithmetic::Add | Arithmetic::Mul | Arithmetic::Max | Arithmetic::Min) => all,
         ClientOp::Pad { value, .. } => all && *value >= 0.0,
         ClientOp::PRelu { .. }
         | ClientOp::MaxPool(_)
