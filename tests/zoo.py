@@ -120,7 +120,7 @@ MODELS = [
           shape=[1, 3, 48, 192]),
     Model("tinyocr-detect", TINY, "tinyocr/assets/PP-OCRv6_det_tiny.onnx", low=-2.0, high=2.5, shape=[1, 3, 96, 96],
           map=True),
-    Model("tinyocr-read", TINY, "tinyocr/assets/PP-OCRv6_rec_tiny.onnx", low=-1.0, shape=[1, 3, 48, 96]),
+    Model("tinyocr-read", TINY, "tinyocr/assets/PP-OCRv6_rec_tiny.onnx", low=-1.0, shape=[1, 3, 48, 96], map=True),
     Model("silero-vad", SILERO, "silero_vad/data/silero_vad.onnx"),
     Model("silero-vad-ifless", SILERO, "silero_vad/data/silero_vad_op18_ifless.onnx"),
     Model("magika", MAGIKA, "magika/models/standard_v3_3/model.onnx"),

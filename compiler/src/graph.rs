@@ -63,6 +63,15 @@ impl Op {
 }
 
 impl Graph {
+    /// Counts the results of all linear layers: the client decrypts that many coefficients, or more.
+    pub fn results(&self) -> usize {
+        let linear = |node: NodeIndex| match &self.nodes[node].op {
+            Op::Linear { operator, .. } => operator.output_shape().iter().product(),
+            Op::Input | Op::Client(_) => 0,
+        };
+        self.order().into_iter().map(linear).sum()
+    }
+
     /// Lists the nodes, each after those it reads; of several that could come next, the lowest index does.
     ///
     /// # Panics

@@ -14,8 +14,9 @@ pub mod onnx;
 pub mod passes;
 pub mod target;
 
-use chococ_plans::check::check;
+use chococ_plans::check::{PlanError, check};
 use chococ_plans::file::sha256;
+use chococ_plans::noise::COEFFICIENTS;
 use chococ_plans::packing::PackingKind;
 use chococ_plans::plan::{FileId, Plan, Quantization};
 
@@ -138,6 +139,11 @@ pub fn compile_graph(
     options: &Options,
     progress: &(dyn Fn(&str) + Sync),
 ) -> Result<Compiled, Error> {
+    // Said before the search, which takes minutes for such networks.
+    let found = graph.results();
+    if found > COEFFICIENTS {
+        return Err(PlanError::TooLarge { found }.into());
+    }
     let (description, calibration) = match &options.calibration {
         Some(given) => (given.description.clone(), Calibration::new(given.inputs.clone())),
         None => {

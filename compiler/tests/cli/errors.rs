@@ -74,6 +74,20 @@ fn a_kernel_too_large_for_any_ciphertext() {
     assert!(text.contains("node `wide` (Conv)") && text.ends_with("exit code 4"), "{text}");
 }
 
+#[test]
+fn more_results_than_the_failure_probability_holds_for() {
+    let desk = Desk::new();
+    let model = Builder::new(&[1, 1, 1100, 1100])
+        .weights("w", &[1, 1, 1, 1], &[0.5])
+        .node("half", "Conv", &["x", "w"], "y")
+        .bytes("y");
+    desk.write("poster.onnx", &model);
+    for command in ["check", "compile"] {
+        let text = desk.fail(&[command, "poster.onnx"]);
+        assert!(text.contains("decrypts 1210000 coefficients") && text.ends_with("exit code 4"), "{text}");
+    }
+}
+
 /// One pixel at a time, this layer would take more products than a plan can hold; no packing worth it does that.
 #[test]
 fn a_layer_of_many_products_is_not_refused() {

@@ -9,6 +9,8 @@ use std::path::PathBuf;
 use chococ_compiler::Error;
 use chococ_compiler::graph::{Graph, Op};
 use chococ_compiler::onnx::{self, Problem};
+use chococ_plans::check::PlanError;
+use chococ_plans::noise::COEFFICIENTS;
 use chococ_plans::op::Linear;
 use chococ_plans::packing::layout::Layout;
 use chococ_plans::packing::misfit::Misfit;
@@ -42,6 +44,8 @@ pub struct Refusals {
 enum Refusal {
     /// What import does not support.
     Unsupported(Problem),
+    /// More results than a plan can have.
+    TooMany(PlanError),
     /// A linear layer that has no layout.
     TooLarge {
         /// The ONNX node.
@@ -69,7 +73,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     }
 }
 
-/// Lists the layers that no packing fits.
+/// Lists the layers that no packing fits, after what is too much for all of them together.
 fn too_large(graph: &Graph) -> Vec<Refusal> {
     let refusal = |index: NodeIndex| {
         let node = &graph.nodes[index];
@@ -81,7 +85,9 @@ fn too_large(graph: &Graph) -> Vec<Refusal> {
             Op::Input | Op::Client(_) => None,
         }
     };
-    graph.order().into_iter().filter_map(refusal).collect()
+    let found = graph.results();
+    let together = (found > COEFFICIENTS).then_some(Refusal::TooMany(PlanError::TooLarge { found }));
+    together.into_iter().chain(graph.order().into_iter().filter_map(refusal)).collect()
 }
 
 /// Says why a layer has no layout at all, if so: of the largest ring degree, which comes nearest.
@@ -109,7 +115,9 @@ fn misfit(operator: &Linear) -> Option<Misfit> {
 
 impl fmt::Display for Refusals {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let of_model = |refusal: &&Refusal| matches!(refusal, Refusal::Unsupported(Problem { node: None, .. }));
+        let of_model = |refusal: &&Refusal| {
+            matches!(refusal, Refusal::Unsupported(Problem { node: None, .. }) | Refusal::TooMany(_))
+        };
         let model = self.refusals.iter().filter(of_model).count();
         match (model, self.refusals.len() - model) {
             (0, nodes) => write!(f, "{nodes} of {} nodes cannot be compiled", self.nodes),
@@ -124,6 +132,7 @@ impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Refusal::Unsupported(problem) => problem.fmt(f),
+            Refusal::TooMany(error) => write!(f, "{error}\n  try: smaller images, or fewer channels"),
             Refusal::TooLarge { node, kind, misfit } => {
                 let cure = match misfit {
                     Misfit::TooManyCells { .. } | Misfit::BlockTooLarge { .. } => {
