@@ -2,8 +2,9 @@
 //!
 //! Look at: the two ratios. The first is how many times more work the same client would have in the way of the CHOCO
 //! paper, with rotational redundancy at (8192, {58, 58, 59}) and encryption by a public key, on the same kernels and
-//! down to the bytes of the messages. The second is how many times longer the whole network takes on the same core in floats, by tract. Everything is measured
-//! in this one run, on one core, in turns, the shortest of many inferences each; the link and the server do not count.
+//! down to the bytes of the messages. The second is how many times longer the whole network takes on the same core in
+//! floats, by tract. Everything is measured in this one run, on one core, in turns, the shortest of many inferences
+//! each; the link and the server do not count.
 //!
 //! Run: cargo run --release --example client_work -- lenet5_large squeezenet vgg16
 

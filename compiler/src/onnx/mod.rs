@@ -1,10 +1,11 @@
 //! ONNX in: from the protobuf to a [`Graph`], or to the list of everything that cannot be compiled.
 //!
 //! Two looks are taken. The first, at the protobuf alone, finds what no shape is needed for: an operator, an input, an
-//! attribute, weights that are not constant. The second, at the typed graph that tract makes of it, finds the rest. Both report
-//! all they find, so that one run names everything there is to change.
+//! attribute, weights that are not constant. The second, at the typed graph that tract makes of it, finds the rest.
+//! Both report all they find, so that one run names everything there is to change.
 
 mod constants;
+mod element_wise;
 mod flow;
 mod functions;
 mod interface;

@@ -11,7 +11,8 @@ use crate::graph::{Graph, Node, Op};
 ///
 /// Assumes nothing. Makes true: of convolutions with one input, none could be a part of another one without making the
 /// weights of both [more than twice as many](MOST_GROWTH). Two become one with the output channels of both; the smaller
-/// kernel is filled up with zeros, which cost the server what its weights would. A slice behind it gives each reader its own channels, on the client, for nothing.
+/// kernel is filled up with zeros, which cost the server what its weights would. A slice behind it gives each reader
+/// its own channels, on the client, for nothing.
 ///
 /// It is what the expansion of a fire module is (1x1 beside 3x3), or a residual block that halves its image (3x3 beside a
 /// 1x1 on the way around it). Two kernels fit if strides, dilations and image are the same, neither has groups, and the

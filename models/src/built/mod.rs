@@ -89,10 +89,10 @@ pub fn built_named(name: &str) -> Option<&'static BuiltNetwork> {
 impl BuiltNetwork {
     /// Builds its ONNX file: opset 13, one input `x` of 1 x [`Self::input_shape`], one output `logits` of 1 x 10.
     ///
-    /// Every convolution of a chain, and every dense layer but the last, is followed by a ReLU. Weights are normal with variance 2 /
-    /// (inputs of a unit), which keeps activations of one size through any number of ReLUs (He et al., "Delving Deep into
-    /// Rectifiers", 2015, section 2.2); biases are normal with standard deviation 0.05. The same bytes on every machine;
-    /// 4 a weight, and a few thousand.
+    /// Every convolution of a chain, and every dense layer but the last, is followed by a ReLU. Weights are normal with
+    /// variance 2 / (inputs of a unit), which keeps activations of one size through any number of ReLUs (He et al.,
+    /// "Delving Deep into Rectifiers", 2015, section 2.2); biases are normal with standard deviation 0.05. The same
+    /// bytes on every machine; 4 a weight, and a few thousand.
     pub fn onnx(&self) -> Vec<u8> {
         write::onnx(self.input_shape, self.layers, self.seed)
     }

@@ -2,9 +2,9 @@
 //!
 //! In reading order: [`modulus`] (one prime), [`ntt`] (the negacyclic transform), [`vector`] (pointwise work on whole
 //! residues), [`accumulate`] (long sums of products, reduced once), [`poly`] (polynomials over several primes),
-//! [`sample`] (uniform, ternary and error polynomials), [`chacha`] (the generator for seeds and all else that is random), [`bits`] (numbers at
-//! their true width). The vector instructions behind them are chosen at run time
-//! in [`kernel`]; every kernel gives the same residues.
+//! [`sample`] (uniform, ternary and error polynomials), [`chacha`] (the generator for seeds and all else that is
+//! random), [`bits`] (numbers at their true width). The vector instructions behind them are chosen at run time in
+//! [`kernel`]; every kernel gives the same residues.
 
 pub mod accumulate;
 mod automorphism;
