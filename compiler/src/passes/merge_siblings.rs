@@ -46,7 +46,7 @@ fn conv(graph: &Graph, node: NodeIndex) -> Option<&Conv> {
 }
 
 /// How many times as many weights two convolutions may have as one: those of a fire module have 1.8 times.
-const MOST_GROWTH: usize = 2;
+pub const MOST_GROWTH: usize = 2;
 
 fn growth_is_bounded(first: &Conv, second: &Conv) -> bool {
     let [taps, other_taps] = [first, second].map(|conv| conv.kernel[0] * conv.kernel[1]);
