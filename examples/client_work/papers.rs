@@ -8,6 +8,8 @@ use chococ_plans::check::{CheckedPlan, CheckedStage};
 use chococ_plans::cost::packed_bytes;
 use chococ_plans::eval;
 use chococ_plans::packing::layout::Layout;
+use chococ_plans::packing::modulo::reduce_codes;
+use chococ_plans::packing::moves::Moves;
 use chococ_plans::packing::{Alignment, Packing, SlotPacking, TapOrder};
 use chococ_plans::params::{KeyParameters, Parameters, StageParameters};
 use chococ_plans::primes::{ntt_primes_below, ntt_primes_from};
@@ -18,7 +20,6 @@ use chococ_runtime::bfv::decrypt::decrypt;
 use chococ_runtime::bfv::encrypt::encrypt_public;
 use chococ_runtime::bfv::keys::{PublicKey, SecretKey};
 use chococ_runtime::math::bits;
-use chococ_runtime::math::poly::Poly;
 use chococ_runtime::reference::Integers;
 
 /// The paper's ring degree, the bits of its ciphertext primes and of its special prime, and of its plaintext modulus.
@@ -27,8 +28,11 @@ const PAPER: (usize, [u32; 2], u32, u32) = (8192, [58, 58], 59, 23);
 /// One stage in the paper's way.
 pub struct PaperStage<'a> {
     stage: CheckedStage<'a>,
-    integers: &'a Integers,
-    layout: chococ_plans::packing::slots::layout::Layout,
+    /// What the client is about to quantise.
+    input: Vec<f32>,
+    /// Ciphertexts that it sends.
+    inputs: usize,
+    moves: Moves,
     context: Context,
     secret: SecretKey,
     public: PublicKey,
@@ -36,7 +40,7 @@ pub struct PaperStage<'a> {
 }
 
 /// Prepares the client of the paper for the integers of an inference.
-pub fn prepare<'a>(plan: &'a CheckedPlan, integers: &'a [Integers]) -> Result<Vec<PaperStage<'a>>, Box<dyn Error>> {
+pub fn prepare<'a>(plan: &'a CheckedPlan, integers: &[Integers]) -> Result<Vec<PaperStage<'a>>, Box<dyn Error>> {
     plan.server_stages().zip(integers).map(|(stage, integers)| prepare_stage(stage, integers)).collect()
 }
 
@@ -48,13 +52,11 @@ pub fn run(stages: &[PaperStage<'_>]) -> Duration {
     begun.elapsed()
 }
 
-fn prepare_stage<'a>(stage: CheckedStage<'a>, integers: &'a Integers) -> Result<PaperStage<'a>, Box<dyn Error>> {
+fn prepare_stage<'a>(stage: CheckedStage<'a>, integers: &Integers) -> Result<PaperStage<'a>, Box<dyn Error>> {
     let (ring_degree, bits, special_bits, plaintext_bits) = PAPER;
     let layer = &stage.stage.layer;
     let packing = SlotPacking { alignment: Alignment::Rotational, taps: TapOrder::Inputs, baby_shifts: 1 };
-    let Layout::Slots(layout) = Layout::new(&layer.operator, Packing::Slots(packing), ring_degree)? else {
-        return Err("slots are slots".into());
-    };
+    let layout = Layout::new(&layer.operator, Packing::Slots(packing), ring_degree)?;
     let primes = |bits| ntt_primes_below(bits, ring_degree);
     let ciphertext_primes: Vec<u64> = primes(bits[0]).take(bits.len()).collect();
     let plaintext_modulus = ntt_primes_from(layer.width().max(1 << (plaintext_bits - 1)), ring_degree).next();
@@ -77,30 +79,46 @@ fn prepare_stage<'a>(stage: CheckedStage<'a>, integers: &'a Integers) -> Result<
     // What they decrypt to makes no difference to the work.
     let encoder = context.encoder().ok_or("the plaintext modulus has a transform")?;
     let zeros = encoder.encode(&vec![0; ring_degree]);
-    let reply = |_| written(&context, &encrypt_public(&context, &public, &zeros, &mut rng));
-    let replies = (0..layout.placement.outputs).map(reply).collect();
-    Ok(PaperStage { stage, integers, layout, context, secret, public, replies })
+    let mut reply = |_| {
+        let mut bytes = Vec::new();
+        append(&mut bytes, &context, &encrypt_public(&context, &public, &zeros, &mut rng));
+        bytes
+    };
+    let replies = (0..layout.outputs()).map(&mut reply).collect();
+    let input = integers.codes.iter().map(|&code| code as f32 * layer.quantizer.scale).collect();
+    let (moves, inputs) = (Moves::new(&layout), layout.inputs());
+    Ok(PaperStage { stage, input, inputs, moves, context, secret, public, replies })
 }
 
-/// Quantises, packs, encodes, encrypts, writes; reads, decrypts, decodes, unpacks, scales.
+/// Quantises, packs, encodes, encrypts, writes; reads, decrypts, decodes, unpacks, scales: one ciphertext after the
+/// other, as the client of this project does.
 fn walk(paper: &PaperStage<'_>, rng: &mut ChaCha20) {
-    let PaperStage { stage, integers, layout, context, secret, public, replies } = paper;
+    let PaperStage { stage, input, inputs, moves, context, secret, public, replies } = paper;
     let layer = &stage.stage.layer;
     let encoder = context.encoder().expect("it was used to prepare the replies");
     let t = context.plaintext_modulus();
-    let values: Vec<f32> = integers.codes.iter().map(|&code| code as f32 * layer.quantizer.scale).collect();
-    for slots in layout.pack(&eval::quantize(&layer.quantizer, &values), t) {
-        let ciphertext = encrypt_public(context, public, &encoder.encode(&slots), rng);
-        black_box(written(context, &ciphertext));
+    let codes = eval::quantize(&layer.quantizer, input);
+    let codes = reduce_codes(&codes, t);
+    let mut slots = vec![0; context.ring_degree()];
+    let mut plaintext = encoder.encode(&slots);
+    let mut request = Vec::with_capacity(inputs * replies.first().map_or(0, Vec::len));
+    for input in 0..*inputs {
+        moves.pack(input, &codes, t, &mut slots);
+        encoder.encode_into(&slots, &mut plaintext);
+        append(&mut request, context, &encrypt_public(context, public, &plaintext, rng));
     }
-    let results = replies.iter().map(|bytes| encoder.decode(&decrypt(context, secret, &read(context, bytes))));
-    let slots: Vec<Vec<u64>> = results.collect();
-    black_box(eval::dequantize(layer, &layout.unpack(&slots, t, &layer.output_ranges)));
+    black_box(request);
+    let mut sums = vec![0; layer.operator.output_shape().iter().product()];
+    let mut reply = Ciphertext::zero(context, context.top_level());
+    for (output, bytes) in replies.iter().enumerate() {
+        read(context, bytes, &mut reply);
+        moves.unpack(output, &encoder.decode(&decrypt(context, secret, &reply)), t, &mut sums);
+    }
+    black_box(eval::dequantize_residues(layer, t, &mut sums));
 }
 
 /// Writes a ciphertext as this project writes numbers: each residue at the width of its prime.
-fn written(context: &Context, ciphertext: &Ciphertext) -> Vec<u8> {
-    let mut bytes = Vec::new();
+fn append(bytes: &mut Vec<u8>, context: &Context, ciphertext: &Ciphertext) {
     for poly in [&ciphertext.c0, &ciphertext.c1] {
         for (residue, modulus) in poly.residues().zip(context.ring().moduli()) {
             let begin = bytes.len();
@@ -110,19 +128,15 @@ fn written(context: &Context, ciphertext: &Ciphertext) -> Vec<u8> {
             bytes.truncate(begin + length);
         }
     }
-    bytes
 }
 
-/// Reads what [`written`] wrote, and checks it as a message from a stranger is checked.
-fn read(context: &Context, bytes: &[u8]) -> Ciphertext {
-    let (n, mut rest) = (context.ring_degree(), bytes);
-    let mut poly = || {
-        let mut words = vec![0; n * context.top_level()];
-        for (residue, modulus) in words.chunks_exact_mut(n).zip(context.ring().moduli()) {
-            let packed = rest.split_off(..packed_bytes(n, modulus.bits())).expect("it was written in full");
+/// Reads what [`append`] wrote, and checks it as a message from a stranger is checked.
+fn read(context: &Context, bytes: &[u8], ciphertext: &mut Ciphertext) {
+    let mut rest = bytes;
+    for poly in [&mut ciphertext.c0, &mut ciphertext.c1] {
+        for (residue, modulus) in poly.residues_mut().zip(context.ring().moduli()) {
+            let packed = rest.split_off(..packed_bytes(residue.len(), modulus.bits())).expect("it was written in full");
             bits::unpack(packed, modulus.bits(), modulus.value(), residue).expect("they are residues");
         }
-        Poly::from_words(n, words)
-    };
-    Ciphertext { c0: poly(), c1: poly() }
+    }
 }
