@@ -23,15 +23,7 @@ impl Lowering<'_> {
             "Tanh" => &[Function::Tanh],
             _ => return Err(Reason::Operator),
         };
-        let mut value = self.value(node.inputs[0])?;
-        if value.view != view {
-            return Err(Reason::Operator);
-        }
-        for &function in functions {
-            let shape = self.shape(value.node).to_vec();
-            value = self.after(node, value, ClientOp::Function(function), shape);
-        }
-        Ok(value)
+        self.in_turn(node, functions, &view)
     }
 
     /// Translates a power with a constant exponent, of those that need no logarithm.
@@ -49,12 +41,18 @@ impl Lowering<'_> {
                 return Err(Reason::Attribute { attribute: "exponent".into(), found, needed });
             }
         };
-        let mut value = self.value(node.inputs[0])?;
-        for &function in functions {
-            let shape = self.shape(value.node).to_vec();
-            value = self.after(node, value, ClientOp::Function(function), shape);
+        self.in_turn(node, functions, &view)
+    }
+
+    /// Adds functions, one of the other, of the numbers where they are.
+    fn in_turn(&mut self, node: &TypedNode, functions: &[Function], view: &[usize]) -> Result<Value, Reason> {
+        let value = self.value(node.inputs[0])?;
+        if value.view != view {
+            return Err(Reason::Operator);
         }
-        Ok(value)
+        let shape = self.shape(value.node).to_vec();
+        let add = |value, &function: &Function| self.after(node, value, ClientOp::Function(function), shape.clone());
+        Ok(functions.iter().fold(value, add))
     }
 
     fn square(&mut self, node: &TypedNode, view: Vec<usize>) -> Result<Value, Reason> {

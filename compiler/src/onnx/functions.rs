@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use chococ_plans::op::{ClientOp, Function};
-use tract_onnx::pb::{GraphProto, NodeProto};
+use tract_onnx::pb::NodeProto;
 use tract_onnx::prelude::{OutletId, TypedModel, TypedNode};
 
 use super::flow::Flow;
@@ -27,8 +27,8 @@ pub(super) struct Functions {
 
 impl Functions {
     /// Finds the functions among the nodes that depend on the input.
-    pub(super) fn of(graph: &GraphProto, flow: &Flow, model: &TypedModel, order: &[usize]) -> Functions {
-        let nodes = graph.node.iter().enumerate().filter(|(index, _)| flow.variable_nodes[*index]);
+    pub(super) fn of(source: &[NodeProto], flow: &Flow, model: &TypedModel, order: &[usize]) -> Functions {
+        let nodes = source.iter().enumerate().filter(|(index, _)| flow.variable_nodes[*index]);
         let found = |(index, node): (usize, &NodeProto)| match node.op_type.as_str() {
             "PRelu" => Some((index, None)),
             _ => Some((index, Some(function(node)?))),

@@ -1,13 +1,13 @@
 //! Convolutions and matrix products: what becomes a linear layer.
 
-use chococ_plans::check::meaning::LARGEST_KERNEL;
+use chococ_plans::check::meaning::{LARGEST_KERNEL, MOST_AXES};
 use chococ_plans::op::{self, ClientOp, Dense, Linear};
 use tract_onnx::prelude::{OutletId, TypedNode};
 use tract_onnx::tract_core::ops::cnn::{Conv, KernelFormat, PoolSpec};
 use tract_onnx::tract_core::ops::einsum::EinSum;
 use tract_onnx::tract_core::ops::nn::DataFormat;
 
-use super::lower::{Constant, Lowering, MOST_AXES, Value};
+use super::lower::{Constant, Lowering, Value};
 use super::reason::Reason;
 use crate::graph::Op;
 
@@ -139,9 +139,7 @@ impl Lowering<'_> {
         let operator = Linear::Dense(dense);
         self.add_node(node, &[reads], Op::Linear { operator, weights, bias }, shape, view)
     }
-}
 
-impl Lowering<'_> {
     /// Translates a product of one matrix and many vectors: a convolution with a kernel of one pixel over an image of
     /// height 1, whose columns are the vectors.
     fn product_of_many(

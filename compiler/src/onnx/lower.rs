@@ -2,9 +2,10 @@
 
 use std::collections::{HashMap, HashSet};
 
+use chococ_plans::check::meaning::MOST_AXES;
 use chococ_plans::op::ClientOp;
 use petgraph::graph::{DiGraph, NodeIndex};
-use tract_onnx::pb::{GraphProto, NodeProto};
+use tract_onnx::pb::NodeProto;
 use tract_onnx::prelude::{DatumType, OutletId, TypedModel, TypedNode};
 use tract_onnx::tract_core::ops::array::{Pad, Slice, StridedSlice, TypedConcat};
 use tract_onnx::tract_core::ops::binary::TypedBinOp;
@@ -27,9 +28,6 @@ use crate::graph::{Graph, Node, Op};
 /// Numbers of a constant that a plan may hold; weights lie in a file of their own.
 const LARGEST_CONSTANT: usize = 1 << 16;
 
-/// Axes that a tensor of a plan may have.
-pub(super) const MOST_AXES: usize = 4;
-
 /// A tensor of tract's graph, in terms of ours.
 #[derive(Clone)]
 pub(super) struct Value {
@@ -51,7 +49,8 @@ pub(super) struct Constant {
 
 /// The translation under way.
 pub(super) struct Lowering<'a> {
-    source: &'a GraphProto,
+    /// The ONNX nodes.
+    source: &'a [NodeProto],
     pub(super) model: &'a TypedModel,
     flow: &'a Flow,
     problems: &'a mut Problems,
@@ -67,7 +66,7 @@ pub(super) struct Lowering<'a> {
 ///
 /// After a refusal the node's value is taken as if it were given, so that what comes after is looked at too. None if
 /// there was a problem, now or before.
-pub(super) fn lower(source: &GraphProto, model: &TypedModel, flow: &Flow, problems: &mut Problems) -> Option<Graph> {
+pub(super) fn lower(source: &[NodeProto], model: &TypedModel, flow: &Flow, problems: &mut Problems) -> Option<Graph> {
     let order = model.eval_order().ok()?;
     let mut lowering = Lowering {
         source,
@@ -264,7 +263,7 @@ impl Lowering<'_> {
 
     /// The ONNX node that tract has made a node of.
     pub(super) fn source(&self, node: &TypedNode) -> Result<&NodeProto, Reason> {
-        source_node(&node.name).and_then(|index| self.source.node.get(index)).ok_or(Reason::Operator)
+        source_node(&node.name).and_then(|index| self.source.get(index)).ok_or(Reason::Operator)
     }
 
     /// The value of a tensor that depends on the input.

@@ -28,7 +28,7 @@ pub use report::{Label, Problem, Report};
 
 use std::collections::HashSet;
 
-use tract_onnx::pb::{GraphProto, ModelProto, NodeProto};
+use tract_onnx::pb::{ModelProto, NodeProto};
 use tract_onnx::prelude::Framework;
 
 use self::flow::Flow;
@@ -74,13 +74,14 @@ fn examine(bytes: &[u8], notices: &mut Vec<String>) -> Result<(Option<Graph>, Re
     nodes::check(graph, &flow, &mut problems);
     let bounded = constants::are_bounded(graph, &flow, &mut problems);
     // Without a fixed input and all weights there are no shapes to look at, and constants without bound are not made.
-    let source = graph.clone();
+    // The second look renames nodes, but still asks for their attributes.
+    let source = graph.node.clone();
     let graph = if problems.has_model() || !bounded { None } else { with_shapes(model, &source, &flow, &mut problems) };
     Ok((graph, problems.report()))
 }
 
 /// Takes the second look, at shapes.
-fn with_shapes(mut model: ModelProto, source: &GraphProto, flow: &Flow, problems: &mut Problems) -> Option<Graph> {
+fn with_shapes(mut model: ModelProto, source: &[NodeProto], flow: &Flow, problems: &mut Problems) -> Option<Graph> {
     typed::prepare(&mut model, flow);
     let failure = match typed::translate(&model) {
         Ok(typed) => return lower::lower(source, &typed, flow, problems).map(tidy::tidy),

@@ -1,12 +1,13 @@
 //! Operators that move numbers: slices, concatenation, padding, axes in another order.
 
+use chococ_plans::check::meaning::MOST_AXES;
 use chococ_plans::op::ClientOp;
 use tract_onnx::prelude::TypedNode;
 use tract_onnx::tract_core::ops::array::{Pad, PadMode, Slice, StridedSlice, TypedConcat};
 use tract_onnx::tract_core::ops::change_axes::AxisOp;
 
 use super::constants::LARGEST_TENSOR;
-use super::lower::{Lowering, MOST_AXES, Value};
+use super::lower::{Lowering, Value};
 use super::nodes::attribute;
 use super::reason::Reason;
 use crate::graph::Op;

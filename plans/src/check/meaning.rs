@@ -10,6 +10,9 @@ use crate::plan::{Plan, Quantization, Stage};
 /// Elements that a tensor, of activations or weights, may have: the 103 million weights of VGG16's largest layer fit.
 pub const LARGEST_TENSOR: usize = 1 << 27;
 
+/// Axes that a tensor may have, beside that of the batch.
+pub const MOST_AXES: usize = 4;
+
 /// A dimension, stride, pad or dilation that no product with another overflows.
 pub(super) const LARGEST_SIZE: usize = 1 << 20;
 
@@ -62,7 +65,7 @@ pub(super) fn check(plan: &Plan) -> Result<(), PlanError> {
 fn tensor(what: &str, shape: &[usize]) -> Result<(), PlanError> {
     let elements = shape.iter().try_fold(1usize, |product, &size| product.checked_mul(size));
     match elements {
-        Some(1..=LARGEST_TENSOR) if (1..=4).contains(&shape.len()) => Ok(()),
+        Some(1..=LARGEST_TENSOR) if (1..=MOST_AXES).contains(&shape.len()) => Ok(()),
         _ => Err(PlanError::Shape { what: what.to_owned(), shape: shape.to_vec() }),
     }
 }

@@ -135,12 +135,7 @@ impl<'a> Quantized<'a> {
         };
         // Nothing proves an input non-negative; whoever chose the calibration inputs answers for it.
         let never_negative = calibration.inputs.iter().flatten().all(|x| *x >= 0.0);
-        let start = |input: &Vec<f32>| {
-            let mut live: Live<'static> = vec![None; walk.nodes.len() + 1];
-            live[0] = Some(Cow::Owned(input.clone()));
-            live
-        };
-        let values = calibration.inputs.iter().map(start).collect();
+        let values = calibration.inputs.iter().map(|input| walk.start(Cow::Owned(input.clone()))).collect();
         Quantized { walk, graph, reports: Vec::new(), values, never_negative: vec![never_negative] }
     }
 
@@ -173,10 +168,8 @@ impl<'a> Quantized<'a> {
     fn define(&mut self, value: impl Fn(&Live<'static>) -> Vec<f32> + Sync) {
         let (index, walk) = (self.graph.steps.len(), self.walk);
         self.values.par_iter_mut().for_each(|live| {
-            live[index + 1] = Some(Cow::Owned(value(live)));
-            for &read in walk.reads[index].iter().filter(|&&read| walk.is_spent(read, index)) {
-                live[read] = None;
-            }
+            let value = value(live);
+            walk.define(index, value, live);
         });
     }
 

@@ -1,5 +1,7 @@
 //! What the float network computes on the calibration inputs: the target of every decision.
 
+use std::borrow::Cow;
+
 use rayon::prelude::*;
 
 use super::calibration::Calibration;
@@ -39,7 +41,7 @@ impl Reference {
 
 fn run(walk: &Walk, x: &[f32]) -> (Vec<f32>, Vec<Vec<f64>>) {
     let mut means = vec![Vec::new(); walk.nodes.len()];
-    let output = walk.finish(0, walk.start(x), |index, value| {
+    let output = walk.finish(0, walk.start(Cow::Borrowed(x)), |index, value| {
         if let Op::Linear { operator, .. } = &walk.nodes[index].op {
             means[index] = channel_means(value.iter().map(|&y| f64::from(y)), value.len() / operator.output_channels());
         }

@@ -44,9 +44,12 @@ impl<'a> Walk<'a> {
         if value == 0 { self.input_shape } else { &self.nodes[value - 1].shape }
     }
 
-    /// Whether no node behind node `index` reads a value.
-    pub(super) fn is_spent(&self, value: usize, index: usize) -> bool {
-        self.last_reader[value] <= index
+    /// Defines what node `index` defines, and forgets what no node behind it reads.
+    pub(super) fn define(&self, index: usize, value: Vec<f32>, live: &mut Live<'_>) {
+        live[index + 1] = Some(Cow::Owned(value));
+        for &read in self.reads[index].iter().filter(|&&read| self.last_reader[read] <= index) {
+            live[read] = None;
+        }
     }
 
     /// Computes node `index` in floats.
@@ -69,18 +72,15 @@ impl<'a> Walk<'a> {
         for index in first..self.nodes.len() {
             let value = self.step(index, &live);
             observe(index, &value);
-            live[index + 1] = Some(Cow::Owned(value));
-            for &read in self.reads[index].iter().filter(|&&read| self.is_spent(read, index)) {
-                live[read] = None;
-            }
+            self.define(index, value, &mut live);
         }
         live[self.output].take().expect("the answer is kept").into_owned()
     }
 
     /// The values before the first node.
-    pub(super) fn start<'x>(&self, input: &'x [f32]) -> Live<'x> {
+    pub(super) fn start<'x>(&self, input: Cow<'x, [f32]>) -> Live<'x> {
         let mut live = vec![None; self.nodes.len() + 1];
-        live[0] = Some(Cow::Borrowed(input));
+        live[0] = Some(input);
         live
     }
 }
